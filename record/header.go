@@ -1,0 +1,103 @@
+package record
+
+import "time"
+
+// Kind says what a container holds.
+type Kind string
+
+// The kinds of a container.
+const (
+	KindTrace     Kind = "trace"
+	KindRecording Kind = "recording"
+)
+
+// Header opens a container. Of a converted trace it holds nothing that depends
+// on where, when or from which path it was converted.
+type Header struct {
+	Kind Kind
+	// BlockSize is the length of a prefix block in tokens, 0 where the trace has no blocks.
+	BlockSize int
+	// Source names the format that the trace came from ("mooncake", …).
+	Source string
+	// Unit is the source's unit of time, where one was given or known, so that
+	// an export writes the source's own figures.
+	Unit time.Duration
+	// Origin is where on the source's clock the offset 0 lies: a duration from
+	// the source's zero, or, where Wall is set, from the Unix epoch (UTC).
+	Origin time.Duration
+	Wall   bool
+	// TimeBasis says what an arrival is: "arrival", or "unknown" where the
+	// source does not document it.
+	TimeBasis string
+	// Turns says what later turns hold: "full", "increment", "mixed", or ""
+	// where the trace has no sessions.
+	Turns string
+	// DelayMeaning is the source's definition of Delay, "" where no row has one.
+	DelayMeaning string
+	// PrefixSynthesised says that no row has block ids: what the prompts share
+	// is not the source's.
+	PrefixSynthesised bool
+	// Quantum is the step that arrivals are rounded to, 0 where none shows.
+	Quantum time.Duration
+	// Namespace keeps the blocks of one trace apart from another's (hex).
+	Namespace string
+	// Seed is the seed of what was drawn at random.
+	Seed int64
+	// RunID tells the shards of one run from its repeats.
+	RunID string
+	// Run describes the run of a recording; nil in a trace.
+	Run *Run
+}
+
+// Run is what a recording's header says of its run. Credentials are masked
+// before it is filled.
+type Run struct {
+	// Start is the wall-clock time of the schedule's origin.
+	Start time.Time
+	URLs  []string
+	// Proxy is the effective proxy, "" for none; Insecure says that server
+	// certificates were not checked.
+	Proxy    string
+	Insecure bool
+	Model    string
+	API      string
+	Prompt   string
+	Sessions string
+	Speed    float64
+	Shard    int
+	Shards   int
+	Salt     string
+	// MaxConcurrency is 0 where nothing limited it.
+	MaxConcurrency int
+	// MaxLag is the lateness p99 beyond which the schedule was not kept.
+	MaxLag time.Duration
+	// ServerBlockSize is the server's prefix block in tokens, 0 where unknown.
+	ServerBlockSize int
+	// Overhead is what the server's template adds to a prompt, in tokens.
+	Overhead int64
+	// Planned is the number of requests in the plan of this shard.
+	Planned int64
+}
+
+// Footer closes a container that was closed in good order.
+type Footer struct {
+	Requests int64
+	Results  int64
+	Series   int64
+	// Dropped counts what was left out on the way, by reason.
+	Dropped map[string]int64
+	// Interrupted says that the run ended before its plan did.
+	Interrupted bool
+	// Notes are sentences that a reader of the file should see.
+	Notes []string
+}
+
+// Series is one metric of the server over the run.
+type Series struct {
+	// Name and Labels as in the exposition format.
+	Name   string
+	Labels map[string]string
+	// Times are offsets from the schedule's origin; Values runs along with it.
+	Times  []time.Duration
+	Values []float64
+}
