@@ -1,0 +1,76 @@
+package formats
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrNoTime is wrapped by the error of a row that lacks its time.
+var ErrNoTime = errors.New("no time")
+
+// maxFound is how much of an offending value an error quotes.
+const maxFound = 60
+
+// SyntaxError is one row that cannot be read as its format says.
+type SyntaxError struct {
+	File string
+	// Line counts from 1; Offset is the byte offset in the (decompressed) file.
+	Line   int64
+	Offset int64
+	// Field is the name of the field at fault, "" where the whole row is.
+	Field string
+	// Found and Expected are what stood there and what should have.
+	Found    string
+	Expected string
+	// Err is the cause, nil where Found and Expected say it all.
+	Err error
+}
+
+// Error is one sentence: file, line, byte offset, field, what was found and expected.
+func (e *SyntaxError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: line %d (byte %d): ", e.File, e.Line, e.Offset)
+	if e.Field != "" {
+		fmt.Fprintf(&b, "field %s: ", strconv.Quote(e.Field))
+	}
+	var parts []string
+	if e.Found != "" {
+		parts = append(parts, "found "+clip(e.Found))
+	}
+	if e.Expected != "" {
+		parts = append(parts, "expected "+e.Expected)
+	}
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	b.WriteString(strings.Join(parts, ", "))
+	return b.String()
+}
+
+// Unwrap gives the cause.
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// Reason is the kind of fault, without the values of this row, so that rows
+// with the same one are counted together.
+func (e *SyntaxError) Reason() string {
+	what := "not readable"
+	switch {
+	case e.Expected != "":
+		what = "expected " + e.Expected
+	case e.Err != nil:
+		what = e.Err.Error()
+	}
+	if e.Field == "" {
+		return what
+	}
+	return e.Field + ": " + what
+}
+
+func clip(s string) string {
+	if len(s) <= maxFound {
+		return s
+	}
+	return s[:maxFound] + "… (" + strconv.Itoa(len(s)) + " bytes)"
+}

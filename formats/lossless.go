@@ -1,0 +1,160 @@
+package formats
+
+import (
+	"bytes"
+
+	"retrace/record"
+)
+
+// Reconcile compares a source row with the row that the exporter would make of
+// the request, and gives what has to be kept beside it: the raw literal of each
+// field that comes out different, and a nil Raw for each that the source lacks.
+// equal compares two raw values: EqualValue for JSON, bytes.Equal for CSV cells.
+func Reconcile(source, rendered []Member, equal func(a, b []byte) bool) []record.Exception {
+	var kept []record.Exception
+	for _, m := range source {
+		if r, ok := Find(rendered, m.Key); !ok || !equal(m.Raw, r) {
+			kept = append(kept, record.Exception{Field: m.Key, Raw: bytes.Clone(m.Raw)})
+		}
+	}
+	for _, r := range rendered {
+		if _, ok := Find(source, r.Key); !ok {
+			kept = append(kept, record.Exception{Field: r.Key})
+		}
+	}
+	return kept
+}
+
+// Restore applies what Reconcile kept to a rendered row.
+func Restore(rendered []Member, kept []record.Exception) []Member {
+	for _, e := range kept {
+		i := indexOf(rendered, e.Field)
+		switch {
+		case i >= 0 && e.Raw == nil:
+			rendered = append(rendered[:i], rendered[i+1:]...)
+		case i >= 0:
+			rendered[i].Raw = e.Raw
+		case e.Raw != nil:
+			rendered = append(rendered, Member{Key: e.Field, Raw: e.Raw})
+		}
+	}
+	return rendered
+}
+
+// Find gives the raw value of a key.
+func Find(members []Member, key string) ([]byte, bool) {
+	if i := indexOf(members, key); i >= 0 {
+		return members[i].Raw, true
+	}
+	return nil, false
+}
+
+func indexOf(members []Member, key string) int {
+	for i := range members {
+		if members[i].Key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// AppendObject writes members as one compact JSON object; the raw values stay
+// as they are.
+func AppendObject(dst []byte, members []Member) []byte {
+	dst = append(dst, '{')
+	for i, m := range members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendString(dst, m.Key)
+		dst = append(dst, ':')
+		dst = append(dst, m.Raw...)
+	}
+	return append(dst, '}')
+}
+
+// EqualValue says whether two valid JSON texts have the same value: numbers by
+// their literal (5.0 is not 5), strings as decoded, objects whatever the order
+// of their keys.
+func EqualValue(a, b []byte) bool {
+	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
+	if bytes.Equal(a, b) {
+		return true
+	}
+	if len(a) == 0 || len(b) == 0 || a[0] != b[0] {
+		return false
+	}
+	switch a[0] {
+	case '"':
+		x, okx := DecodeString(a)
+		y, oky := DecodeString(b)
+		return okx && oky && x == y
+	case '{':
+		return equalObjects(a, b)
+	case '[':
+		return equalArrays(a, b)
+	}
+	return false
+}
+
+func equalObjects(a, b []byte) bool {
+	x, errX := ParseObject(a)
+	y, errY := ParseObject(b)
+	if errX != nil || errY != nil || len(x) != len(y) {
+		return false
+	}
+	other := make(map[string][]byte, len(y))
+	for _, m := range y {
+		other[m.Key] = m.Raw
+	}
+	for _, m := range x {
+		if raw, ok := other[m.Key]; !ok || !EqualValue(m.Raw, raw) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalArrays(a, b []byte) bool {
+	x, errX := ParseArray(a)
+	y, errY := ParseArray(b)
+	if errX != nil || errY != nil || len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if !EqualValue(x[i], y[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// ParseArray splits a JSON array into its raw elements.
+func ParseArray(text []byte) ([][]byte, error) {
+	p := valueParser{text: text}
+	if p.space(); p.peek() != '[' {
+		return nil, p.fault("not a JSON array")
+	}
+	var elems [][]byte
+	p.at++
+	if p.space(); p.peek() == ']' {
+		return elems, nil
+	}
+	for {
+		p.space()
+		start := p.at
+		if err := p.value(1); err != nil {
+			return nil, err
+		}
+		elems = append(elems, text[start:p.at])
+		p.space()
+		switch p.peek() {
+		case ',':
+			p.at++
+		case ']':
+			return elems, nil
+		default:
+			return nil, p.fault("no comma or ] after an element")
+		}
+	}
+}
