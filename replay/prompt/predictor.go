@@ -1,0 +1,158 @@
+package prompt
+
+import (
+	"errors"
+	"fmt"
+)
+
+// PredictorConfig describes the server that hits are predicted for.
+type PredictorConfig struct {
+	// Maker renders the prompts; Text says that it renders them as text.
+	Maker *Maker
+	Text  bool
+	// BlockSize is the length of the server's prefix blocks in tokens.
+	BlockSize int
+	// Head is how many tokens the server's template puts before every prompt,
+	// Overhead how many it adds in all. Both are 0 for prompts of token ids.
+	Head, Overhead int
+}
+
+// Predictor tells which tokens of each prompt a server's prefix cache can have
+// from the prompts sent before it, if it never evicts any.
+//
+// It remembers a hash of each distinct block in its place, whatever the
+// server's block size: about 8 bytes each, 12 for partial ones. It is not safe
+// for concurrent use.
+type Predictor struct {
+	cfg     PredictorConfig
+	speller *speller
+	// whole holds the places of whole blocks; partial those of all other
+	// segments, with the most tokens seen there.
+	whole, partial hashMap
+	// heads holds what stands in the places where a first token that happens
+	// to be another segment's too would fill up a block of the server.
+	heads hashMap
+
+	hits, tokens int64
+}
+
+// NewPredictor makes a Predictor that has seen no prompt.
+func NewPredictor(cfg PredictorConfig) (*Predictor, error) {
+	switch {
+	case cfg.Maker == nil:
+		return nil, errors.New("predict hits: no maker of prompts")
+	case cfg.BlockSize <= 0:
+		return nil, fmt.Errorf("predict hits: server block size %d, want 1 or more", cfg.BlockSize)
+	case cfg.Head < 0 || cfg.Overhead < cfg.Head:
+		return nil, fmt.Errorf("predict hits: head of %d and overhead of %d tokens, want 0 <= head <= overhead",
+			cfg.Head, cfg.Overhead)
+	}
+	p := &Predictor{cfg: cfg, speller: &cfg.Maker.tokens, partial: hashMap{lengths: true}}
+	if cfg.Text {
+		p.speller = &cfg.Maker.words
+	}
+	return p, nil
+}
+
+// Add returns how many tokens of the prompt the cache can hold, and puts the
+// prompt in. Prompts come in the order of sending, cut as they are sent.
+//
+// With the server's block size B, head h, tokens s that the prompt shares with
+// the start of any earlier one, and length n with the overhead, the hits are
+// B · min(⌊(h+s)/B⌋, ⌊(n−1)/B⌋): whole blocks, and never the last token, which
+// must be computed to get an answer.
+func (p *Predictor) Add(prompt Prompt) int64 {
+	shared := p.walk(prompt)
+	n := prompt.tokens + p.cfg.Overhead
+	size := p.cfg.BlockSize
+	hits := int64(size) * int64(max(0, min((p.cfg.Head+shared)/size, (n-1)/size)))
+	p.hits += hits
+	p.tokens += int64(n)
+	return hits
+}
+
+// Totals returns the sums over all prompts so far: predicted hit tokens, and
+// tokens as the server counts them.
+func (p *Predictor) Totals() (hits, tokens int64) { return p.hits, p.tokens }
+
+// walk follows the prompt from place to place as far as earlier prompts go,
+// which is what it returns in tokens, and marks the places that are new.
+func (p *Predictor) walk(prompt Prompt) (shared int) {
+	known := true // all before this segment was sent before
+	place, offset := uint64(0), 0
+	for _, seg := range prompt.segs {
+		here := mix(place ^ mix(seg.Key+uint64(seg.Kind+1)*golden))
+		if known {
+			var seen int
+			if seen = p.seen(here, seg); seen == 0 {
+				seen = p.collide(place, offset, seg)
+			}
+			shared += seen
+			known = seen == int(seg.N)
+		}
+		if !known {
+			p.mark(here, seg)
+		}
+		p.markHead(place, offset, seg)
+		place = mix(here + uint64(seg.N)*golden)
+		offset += int(seg.N)
+	}
+	return shared
+}
+
+// seen is how many of the segment's tokens an earlier prompt had in this place.
+func (p *Predictor) seen(here uint64, seg Segment) int {
+	if _, found := p.whole.get(here); found {
+		return int(seg.N)
+	}
+	n, _ := p.partial.get(here)
+	return int(min(n, seg.N))
+}
+
+// mark stores that the segment stands here, of which less was seen so far.
+func (p *Predictor) mark(here uint64, seg Segment) {
+	if seg.Kind == Block && int(seg.N) == p.cfg.Maker.blockSize {
+		p.whole.put(here, 0)
+		return
+	}
+	p.partial.put(here, seg.N)
+}
+
+// collide is how many tokens a segment that is new in its place shares with
+// others in that place, for chance: their heads differ, but maybe not from the
+// first token on. It counts only up to the last that completes a block of the
+// server; no other matters.
+func (p *Predictor) collide(place uint64, offset int, seg Segment) int {
+	shared := 0
+	p.eachHead(place, offset, seg, func(hash uint64, n int) {
+		if _, found := p.heads.get(hash); found {
+			shared = n
+		}
+	})
+	return shared
+}
+
+// markHead stores the starts of the segment's head that collide looks for.
+func (p *Predictor) markHead(place uint64, offset int, seg Segment) {
+	p.eachHead(place, offset, seg, func(hash uint64, _ int) { p.heads.put(hash, 0) })
+}
+
+// eachHead calls f for each n smaller than a head whose n tokens, from the
+// offset on, end at the end of a block of the server.
+func (p *Predictor) eachHead(place uint64, offset int, seg Segment, f func(hash uint64, n int)) {
+	first := p.cfg.BlockSize - (p.cfg.Head+offset)%p.cfg.BlockSize
+	last := min(p.speller.head-1, int(seg.N))
+	if first > last {
+		return
+	}
+	var buf [maxHead]uint32
+	head := buf[:last]
+	p.speller.spell(head, seg.Kind, seg.Key, 0)
+	hash := ^place
+	for n := 1; n <= last; n++ {
+		hash = mix(hash + uint64(head[n-1]+1)*golden)
+		if n >= first && (n-first)%p.cfg.BlockSize == 0 {
+			f(hash, n)
+		}
+	}
+}
