@@ -99,7 +99,6 @@ func (s *Source) EachLine(decode func(line []byte, r *record.Request) error, emi
 			}
 			continue
 		}
-		s.ledger.kept++
 		if err := emit(&r); err != nil {
 			return err
 		}

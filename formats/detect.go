@@ -1,0 +1,158 @@
+package formats
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"retrace/record"
+)
+
+// headSize is how much of an input detection looks at, headRows how many rows.
+const (
+	headSize = 1 << 20
+	headRows = 32
+)
+
+// Head is the start of an input, decompressed, as detection sees it.
+type Head struct {
+	// Bytes is the start, a byte order mark removed; Whole says that it is all.
+	Bytes []byte
+	Whole bool
+	// Rows are the members of the first lines that are JSON objects. Of a line
+	// that is broken or goes beyond Bytes, the members before that.
+	Rows [][]Member
+	// Line is the first line that is not blank.
+	Line string
+}
+
+// NewHead looks at the start of an input; whole says that it is all of it.
+func NewHead(start []byte, whole bool) *Head {
+	h := &Head{Bytes: bytes.TrimPrefix(start, bom), Whole: whole}
+	rest := h.Bytes
+	for len(rest) > 0 && len(h.Rows) < headRows {
+		line, after, _ := bytes.Cut(rest, []byte("\n"))
+		rest = after
+		if line = trimLine(line); len(line) == 0 {
+			continue
+		}
+		if h.Line == "" {
+			h.Line = clip(string(line))
+			if len(line) <= maxHeadLine {
+				h.Line = string(line)
+			}
+		}
+		if members, _ := ParseObject(line); len(members) > 0 {
+			h.Rows = append(h.Rows, members)
+		}
+	}
+	return h
+}
+
+const maxHeadLine = 4096
+
+// Has says whether any of the first rows has all of the keys.
+func (h *Head) Has(keys ...string) bool {
+	for _, row := range h.Rows {
+		n := 0
+		for _, k := range keys {
+			if indexOf(row, k) >= 0 {
+				n++
+			}
+		}
+		if n == len(keys) {
+			return true
+		}
+	}
+	return false
+}
+
+// Detect names the format of an input by its first bytes. The error says what
+// it looks like instead, or which formats were tried.
+func Detect(h *Head) (*Format, error) {
+	if r := refuse(h.Bytes); r != nil {
+		return nil, r
+	}
+	var sure, maybe []*Format
+	for _, f := range registry {
+		switch f.Detect(h) {
+		case Sure:
+			sure = append(sure, f)
+		case Maybe:
+			maybe = append(maybe, f)
+		}
+	}
+	if len(sure) == 0 {
+		sure = maybe
+	}
+	switch len(sure) {
+	case 1:
+		return sure[0], nil
+	case 0:
+		return nil, unknownFormat(h)
+	}
+	return nil, fmt.Errorf("the format is ambiguous: it may be %s; choose with --from", names(sure))
+}
+
+func unknownFormat(h *Head) error {
+	what := fmt.Sprintf("it starts with %q", clip(h.Line))
+	switch t := bytes.TrimLeft(h.Bytes, " \t\r\n"); {
+	case len(t) == 0:
+		return errors.New("the input is empty: it has no rows")
+	case t[0] == '[':
+		return errors.New("the input is one JSON array, not JSON Lines: write one object a line (jq -c '.[]')")
+	case t[0] == '{' && len(h.Rows) == 0:
+		return errors.New("the input is one JSON object over several lines, not JSON Lines: write one object a line (jq -c .)")
+	case len(h.Rows) > 0:
+		what = "its first row has the fields " + keysOf(h.Rows[0])
+	}
+	return fmt.Errorf("unknown format: %s; tried %s; choose with --from where it is one of these", what, names(registry))
+}
+
+func names(fs []*Format) string {
+	var list []string
+	for _, f := range fs {
+		list = append(list, f.Name)
+	}
+	return strings.Join(list, ", ")
+}
+
+const maxKeysShown = 12
+
+func keysOf(row []Member) string {
+	var list []string
+	for _, m := range row {
+		if len(list) == maxKeysShown {
+			list = append(list, "…")
+			break
+		}
+		list = append(list, clip(m.Key))
+	}
+	return strings.Join(list, ", ")
+}
+
+// choose is the format to take for an input: the named one, where it does not
+// plainly fit another, else the detected one.
+func choose(h *Head, from string) (*Format, error) {
+	if from == "" {
+		return Detect(h)
+	}
+	f, err := Lookup(from)
+	if err != nil || f.Detect(h) != No {
+		return f, err
+	}
+	if other, err := Detect(h); err == nil {
+		return nil, fmt.Errorf("--from %s does not fit: it looks like %s (%s)", from, other.Name, other.Title)
+	}
+	if r := refuse(h.Bytes); r != nil {
+		return nil, fmt.Errorf("--from %s does not fit: %w", from, r)
+	}
+	if len(bytes.TrimLeft(h.Bytes, " \t\r\n")) == 0 {
+		return nil, unknownFormat(h)
+	}
+	return f, nil
+}
+
+// isContainer says whether a file is one of Retrace's own.
+func isContainer(head []byte) bool { return record.IsContainer(head) }
