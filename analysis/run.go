@@ -1,0 +1,208 @@
+package analysis
+
+import (
+	"time"
+
+	"retrace/record"
+)
+
+// DefaultMaxLag is the lateness p99 beyond which a schedule was not kept,
+// where the recording's header names none.
+const DefaultMaxLag = 10 * time.Millisecond
+
+// RunOptions says how a run is judged.
+type RunOptions struct {
+	// SLO sets the limits of goodput; nil computes none.
+	SLO *SLO
+	// MaxLag is the lateness p99 beyond which the schedule was not kept; 0
+	// takes that of the headers, else DefaultMaxLag.
+	MaxLag time.Duration
+}
+
+// Run collects the results of one run, possibly from several shards. Feed it
+// with AddHeader, Add and AddFooter in any order, then ask for Report. It is
+// for one goroutine.
+type Run struct {
+	opts   RunOptions
+	shards shards
+
+	// Counts of the trace's own requests by state, and of the others by mark.
+	states  [record.NotSent + 1]int64
+	marked  [record.Probe + 1]int64
+	classes map[string]int64
+	reasons map[string]int64
+
+	lag, queue Counter
+	lat        latencies
+	replicas   []*replica
+
+	tokens    tokenSums
+	prefix    prefixSums
+	firstSend time.Duration
+	lastOut   time.Duration
+	timed     bool
+	good      int64
+	odd       oddities
+}
+
+// latencies are the distributions over completed requests, in microseconds.
+type latencies struct {
+	ttft, itl, e2e      Counter
+	ttftSched, e2eSched Counter
+	tpot                Sample
+	output              Counter // tokens
+}
+
+// replica is what is kept for each server of a run.
+type replica struct {
+	states    [record.NotSent + 1]int64
+	tokens    int64
+	ttft, e2e Counter
+	tpot      Sample
+}
+
+// oddities counts what a reader of the figures should know.
+type oddities struct {
+	untimed      int64 // completed, but with no moment of output
+	zeroTPOT     int64 // all output at one moment, though several tokens
+	badState     int64 // of no known state
+	hitsExceeded int64 // requests with more cached tokens than predicted
+}
+
+// NewRun starts the analysis of a run.
+func NewRun(opts RunOptions) *Run {
+	return &Run{opts: opts, classes: map[string]int64{}, reasons: map[string]int64{}}
+}
+
+// Add takes one result; it keeps no reference to it. Results that carry a mark
+// (overhead probe, warm-up, probe) are counted apart and in nothing else.
+func (r *Run) Add(res *record.Result) {
+	if res.Mark != record.Planned {
+		if int(res.Mark) < len(r.marked) {
+			r.marked[res.Mark]++
+		}
+		return
+	}
+	if res.State < record.Completed || res.State > record.NotSent {
+		r.odd.badState++
+		return
+	}
+	r.states[res.State]++
+	rep := r.replica(res.Replica)
+	rep.states[res.State]++
+	r.addLateness(res)
+	switch res.State {
+	case record.Failed:
+		r.classes[orUnnamed(res.Class)]++
+	case record.NotSent:
+		r.reasons[orUnnamed(res.Reason)]++
+	case record.Completed:
+		r.addCompleted(res, rep)
+	}
+}
+
+func orUnnamed(name string) string {
+	if name == "" {
+		return "unnamed"
+	}
+	return name
+}
+
+// addLateness counts how late a send was, whatever came of it: that is a
+// figure of the load generator, not of the server.
+func (r *Run) addLateness(res *record.Result) {
+	due := max(res.Scheduled, res.Granted) // NoTime is the smallest
+	if lag, ok := between(due, res.Sent); ok {
+		r.lag.Add(lag)
+		if wait, ok := between(res.Scheduled, due); ok {
+			r.queue.Add(wait)
+		}
+	}
+}
+
+func (r *Run) addCompleted(res *record.Result, rep *replica) {
+	t := timingOf(res)
+	r.span(res)
+	r.lat.add(res, &t)
+	r.tokens.add(res)
+	r.prefix.add(res)
+	rep.add(res, &t)
+	if !t.hasLast {
+		r.odd.untimed++
+	}
+	if t.hasTPOT && t.tpot <= 0 {
+		r.odd.zeroTPOT++
+	}
+	if res.CachedTokens != record.Unknown && res.PredictedHit != record.Unknown && res.CachedTokens > res.PredictedHit {
+		r.odd.hitsExceeded++
+	}
+	if r.opts.SLO != nil && r.opts.SLO.met(&t) {
+		r.good++
+	}
+}
+
+// span widens the run's duration: first send to last output of the completed.
+func (r *Run) span(res *record.Result) {
+	if res.Sent == record.NoTime || res.LastOutput == record.NoTime {
+		return
+	}
+	if !r.timed || res.Sent < r.firstSend {
+		r.firstSend = res.Sent
+	}
+	if !r.timed || res.LastOutput > r.lastOut {
+		r.lastOut = res.LastOutput
+	}
+	r.timed = true
+}
+
+func (l *latencies) add(res *record.Result, t *timing) {
+	if t.hasFirst {
+		l.ttft.Add(t.ttft)
+	}
+	if t.hasFirstSched {
+		l.ttftSched.Add(t.ttftSched)
+	}
+	if t.hasLast {
+		l.e2e.Add(t.e2e)
+	}
+	if t.hasLastSched {
+		l.e2eSched.Add(t.e2eSched)
+	}
+	if t.hasTPOT {
+		l.tpot.Add(t.tpot)
+	}
+	for i := range res.Gaps {
+		l.itl.Add(res.Gaps[i].Wait.Microseconds())
+	}
+	if n, _ := res.OutputTokens(); n != record.Unknown {
+		l.output.Add(n)
+	}
+}
+
+func (rep *replica) add(res *record.Result, t *timing) {
+	if t.hasFirst {
+		rep.ttft.Add(t.ttft)
+	}
+	if t.hasLast {
+		rep.e2e.Add(t.e2e)
+	}
+	if t.hasTPOT {
+		rep.tpot.Add(t.tpot)
+	}
+	if n, _ := res.OutputTokens(); n != record.Unknown {
+		rep.tokens += n
+	}
+}
+
+// maxReplicas bounds what a damaged replica number can make us allocate.
+const maxReplicas = 4096
+
+func (r *Run) replica(i int) *replica {
+	if i < 0 || i >= maxReplicas {
+		i = 0
+	}
+	for len(r.replicas) <= i {
+		r.replicas = append(r.replicas, &replica{})
+	}
+	return r.replicas[i]
+}
