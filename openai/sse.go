@@ -1,0 +1,223 @@
+package openai
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// DefaultMaxEvent is the largest event, in bytes, that an EventReader takes
+// where its maker names no other.
+const DefaultMaxEvent = 16 << 20
+
+// ErrEventTooLarge says that an event (or one line of it) passed the reader's
+// limit; the stream can not be read on.
+var ErrEventTooLarge = errors.New("event too large")
+
+// Event is one server-sent event. Its slices are valid until the next call of
+// EventReader.Next.
+type Event struct {
+	// Type is the "event" field, empty for the default type ("message").
+	Type []byte
+	// Data is the "data" fields, joined by one newline each.
+	Data []byte
+	// ID is the last "id" field of the stream so far.
+	ID []byte
+	// Cut says that the stream ended before the blank line that ends an event:
+	// the rules say to drop it, but servers do close right after their last
+	// line, so the caller decides whether what came is whole.
+	Cut bool
+}
+
+// EventReader splits a byte stream into server-sent events by the rules of the
+// WHATWG's HTML standard, §9.2.6, on raw bytes: lines end with CR, LF or CRLF,
+// one space after the colon is dropped, lines that start with a colon are
+// comments, unknown fields are ignored, "retry" is (nothing here reconnects),
+// and a byte order mark at the start is skipped. An event is delivered as soon
+// as its last byte is there; where that byte is a CR, nothing waits for an LF.
+// In steady state it allocates nothing.
+type EventReader struct {
+	src io.Reader
+	max int
+
+	buf     []byte
+	r, w    int
+	scanned int // bytes from r on that hold no line end
+	err     error
+
+	started bool // past the byte order mark
+	skipLF  bool // the last line ended with CR
+
+	data, kind, id []byte
+	hasData        bool
+}
+
+// NewEventReader reads events from src. An event longer than limit bytes is
+// ErrEventTooLarge; 0 means DefaultMaxEvent.
+func NewEventReader(src io.Reader, limit int) *EventReader {
+	if limit <= 0 {
+		limit = DefaultMaxEvent
+	}
+	return &EventReader{src: src, max: limit}
+}
+
+// Reset makes the reader start over with src, keeping its buffers and limit.
+func (e *EventReader) Reset(src io.Reader) {
+	*e = EventReader{
+		src: src, max: e.max, buf: e.buf[:cap(e.buf)],
+		data: e.data[:0], kind: e.kind[:0], id: e.id[:0],
+	}
+}
+
+// Next is the next event. At the end of the stream it is io.EOF, or the error
+// that the source gave; an event that was under way then comes first, with Cut
+// set.
+func (e *EventReader) Next() (Event, error) {
+	e.data, e.kind, e.hasData = e.data[:0], e.kind[:0], false
+	for {
+		line, err := e.line()
+		if err != nil {
+			if e.hasData {
+				return e.event(true), nil
+			}
+			return Event{}, err
+		}
+		if len(line) == 0 {
+			if e.hasData {
+				return e.event(false), nil
+			}
+			e.kind = e.kind[:0]
+			continue
+		}
+		if err := e.field(line); err != nil {
+			return Event{}, err
+		}
+	}
+}
+
+func (e *EventReader) event(cut bool) Event {
+	return Event{Type: e.kind, Data: e.data, ID: e.id, Cut: cut}
+}
+
+func (e *EventReader) field(line []byte) error {
+	name, value, found := bytes.Cut(line, colon)
+	if found && len(value) > 0 && value[0] == ' ' {
+		value = value[1:]
+	}
+	switch string(name) {
+	case "data":
+		if len(e.data)+len(value)+1 > e.max {
+			return e.tooLarge()
+		}
+		if e.hasData {
+			e.data = append(e.data, '\n')
+		}
+		e.data, e.hasData = append(e.data, value...), true
+	case "event":
+		e.kind = append(e.kind[:0], value...)
+	case "id":
+		if bytes.IndexByte(value, 0) < 0 {
+			e.id = append(e.id[:0], value...)
+		}
+	}
+	return nil
+}
+
+var (
+	colon = []byte{':'}
+	bom   = []byte{0xEF, 0xBB, 0xBF}
+)
+
+// line is the next line without its end. A last line that the stream's end cut
+// is given too, once.
+func (e *EventReader) line() ([]byte, error) {
+	if !e.started {
+		e.skipBOM()
+	}
+	for {
+		if e.skipLF && e.r < e.w {
+			if e.buf[e.r] == '\n' {
+				e.r++
+			}
+			e.skipLF = false
+		}
+		if n := lineEnd(e.buf[e.r+e.scanned : e.w]); n >= 0 {
+			end := e.r + e.scanned + n
+			line := e.buf[e.r:end]
+			e.skipLF = e.buf[end] == '\r'
+			e.r, e.scanned = end+1, 0
+			return line, nil
+		}
+		e.scanned = e.w - e.r
+		if e.err != nil {
+			if e.scanned > 0 {
+				line := e.buf[e.r:e.w]
+				e.r, e.scanned = e.w, 0
+				return line, nil
+			}
+			return nil, e.err
+		}
+		if err := e.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (e *EventReader) skipBOM() {
+	for e.w-e.r < len(bom) && e.err == nil && bytes.HasPrefix(bom, e.buf[e.r:e.w]) {
+		if e.fill() != nil {
+			break
+		}
+	}
+	if bytes.HasPrefix(e.buf[e.r:e.w], bom) {
+		e.r += len(bom)
+	}
+	e.started = true
+}
+
+// lineEnd is the index of the first CR or LF in b, or -1.
+func lineEnd(b []byte) int {
+	n := bytes.IndexByte(b, '\n')
+	if n >= 0 {
+		b = b[:n]
+	}
+	if c := bytes.IndexByte(b, '\r'); c >= 0 {
+		return c
+	}
+	return n
+}
+
+// fill reads once; an error of the source is kept for when the buffer is used up.
+func (e *EventReader) fill() error {
+	if e.r > 0 {
+		e.w = copy(e.buf, e.buf[e.r:e.w])
+		e.r = 0
+	}
+	if e.w == len(e.buf) {
+		if e.w >= e.max {
+			return e.tooLarge()
+		}
+		e.buf = append(e.buf[:e.w], make([]byte, max(4096, e.w))...)
+	}
+	for range 100 {
+		n, err := e.src.Read(e.buf[e.w:])
+		e.w += n
+		if err != nil {
+			e.err = err
+			return nil
+		}
+		if n > 0 {
+			return nil
+		}
+	}
+	e.err = io.ErrNoProgress
+	return nil
+}
+
+func (e *EventReader) tooLarge() error {
+	e.r, e.w, e.scanned = 0, 0, 0
+	e.hasData = false
+	e.err = fmt.Errorf("read event: %w: more than %d bytes", ErrEventTooLarge, e.max)
+	return e.err
+}
