@@ -39,6 +39,9 @@ type Header struct {
 	PrefixSynthesised bool
 	// Quantum is the step that arrivals are rounded to, 0 where none shows.
 	Quantum time.Duration
+	// Layout names the columns of the source's rows in their order, where the
+	// format leaves that to the file (CSV); nil otherwise.
+	Layout []string
 	// Namespace keeps the blocks of one trace apart from another's (hex).
 	Namespace string
 	// Seed is the seed of what was drawn at random.
