@@ -1,0 +1,89 @@
+package formats
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// sharedData is where real files lie; tests that want them skip without.
+const sharedData = "../../shared/data"
+
+func readShared(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(sharedData, name))
+	if err != nil {
+		t.Skipf("the real file is not here: %v", err)
+	}
+	return data
+}
+
+func TestRefuseRealFiles(t *testing.T) {
+	for file, want := range map[string]string{
+		"aiperf/aiperf_run1_profile_export.jsonl":                 "aiperf",
+		"aiperf/aiperf_run1_profile_export_aiperf.csv":            "aiperf",
+		"aiperf/aiperf_run1_profile_export_aiperf.json":           "aiperf",
+		"azure/AzureLLMInferenceTrace_code.csv":                   "azure",
+		"bfcl/bfcl_v4_multi_turn_base_first20.json":               "questions",
+		"bfcl/bfcl_v4_simple_python_first100.json":                "questions",
+		"burstgpt/burstgpt_without_fails_2.LFS-POINTER.csv":       "lfs-pointer",
+		"mtbench/mt_bench_question.jsonl":                         "questions",
+		"otel/inference-perf_otel_parallel_requests.json":         "otel",
+		"otel/inference-perf_otel_simple_chain.json":              "otel",
+		"ragpulse/ragpulse_0_trace.jsonl":                         "ragpulse",
+		"servegen/servegen_language_m-small_chunk-0-dataset.json": "servegen",
+		"servegen/servegen_language_m-small_chunk-0-trace.csv":    "servegen",
+		"tracelab/tracelab_sanitized_round_trace.jsonl":           "tracelab",
+		"vllm/bench_serve_result_example.json":                    "vllm-bench",
+		"vllm/bench_serve_a_block.txt":                            "vllm-bench",
+		// Traces that are read are refused by nothing.
+		"mooncake/conversation_trace.jsonl":  "",
+		"burstgpt/BurstGPT_1_first_rows.csv": "",
+	} {
+		t.Run(file, func(t *testing.T) {
+			data := readShared(t, file)
+			for _, n := range []int{len(data), 64 << 10, 4 << 10} {
+				got := ""
+				if r := refuse(data[:min(n, len(data))]); r != nil {
+					got = r.name
+				}
+				if got != want {
+					t.Errorf("first %d bytes: got %q, want %q", n, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestRefuseSmall(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"", ""},
+		{"{", ""},
+		{"<!DOCTYPE html>\n<html>", "html"},
+		{"\n  <html lang=en>", "html"},
+		{"<?xml version=\"1.0\"?><Error>AccessDenied", "html"},
+		{"PAR1\x15\x04", "parquet"},
+		{"ARROW1\x00\x00", "arrow"},
+		{"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\r\n", "azure"},
+		{"\xef\xbb\xbfTIMESTAMP,ContextTokens,GeneratedTokens\r\n", "azure"},
+		{"0,0,0,,0,0\n600,0.5,1.1,Gamma,0.8,2.2\n", "servegen"},
+		{`{"0":{"input_tokens":"{}","output_tokens":"{}"}}`, "servegen"},
+		{`[{"id":"a","conversations":[{"from":"human","value":"hi"}]}]`, "sharegpt"},
+		{`[{"a":1}]`, "json-array"},
+		{`{"id":"t","models":["m"],"block_size":64,"hash_id_scope":"local","requests":[]}`, "weka"},
+		{`{"resourceSpans":[{"scopeSpans":[]}]}`, "otel"},
+		{`{"traceId":"a","spanId":"b"}`, "otel"},
+		{`{"timestamp":0,"input_length":1,"hash_ids":[1]}`, ""},
+		{"Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,1,2,3,API log\n", ""},
+		{`{"chat_id":1,"parent_chat_id":-1,"timestamp":0.1,"input_length":3,"hash_ids":[1]}`, ""},
+		{`{"captureData":{},"eventMetadata":{},"eventVersion":"0"}`, ""},
+	} {
+		got := ""
+		if r := refuse([]byte(c.in)); r != nil {
+			got = r.name
+		}
+		if got != c.want {
+			t.Errorf("%.60q: got %q, want %q", c.in, got, c.want)
+		}
+	}
+}
