@@ -83,12 +83,11 @@ func (p *Predictor) walk(prompt Prompt) (shared int) {
 	for _, seg := range prompt.segs {
 		here := mix(place ^ mix(seg.Key+uint64(seg.Kind+1)*golden))
 		if known {
-			var seen int
-			if seen = p.seen(here, seg); seen == 0 {
-				seen = p.collide(place, offset, seg)
-			}
+			seen := p.seen(here, seg)
 			shared += seen
-			known = seen == int(seg.N)
+			if known = seen == int(seg.N); seen == 0 {
+				shared += p.collide(place, offset, seg)
+			}
 		}
 		if !known {
 			p.mark(here, seg)

@@ -59,15 +59,21 @@ func (s *speller) spellHead(d []uint32, kind Kind, key uint64) {
 		key /= width
 	}
 	for i := range d {
-		h := s.keys[kind] + uint64(i+1)*golden
-		for j, digit := range d {
-			if j != i {
-				h = mix(h ^ uint64(digit))
-			}
-		}
-		shift, _ := bits.Mul64(h, width)
-		d[i] = uint32((uint64(d[i]) + shift) % width)
+		s.moveDigit(d, kind, i)
 	}
+}
+
+// moveDigit adds a hash of the other digits to digit i.
+func (s *speller) moveDigit(d []uint32, kind Kind, i int) {
+	width := uint64(s.width)
+	h := s.keys[kind] + uint64(i+1)*golden
+	for j, digit := range d {
+		if j != i {
+			h = mix(h ^ uint64(digit))
+		}
+	}
+	shift, _ := bits.Mul64(h, width)
+	d[i] = uint32((uint64(d[i]) + shift) % width)
 }
 
 // draw fills dst with the numbers from, from+1, … of the sequence that seed
