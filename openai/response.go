@@ -65,12 +65,13 @@ func NewResponseWriter(api API, id, model string, created int64) *ResponseWriter
 }
 
 // AppendRole appends the event that opens a choice of a chat stream: a role
-// and no text.
-func (w *ResponseWriter) AppendRole(dst []byte, index int, usage *Usage) []byte {
+// and no text, and of the chunk its index, the prompt's ids and the usage.
+func (w *ResponseWriter) AppendRole(dst []byte, c *Chunk) []byte {
 	dst = append(append(dst, w.event...), `{"index":`...)
-	dst = strconv.AppendInt(dst, int64(index), 10)
-	dst = append(dst, `,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null`...)
-	return endEvent(appendUsage(dst, usage))
+	dst = strconv.AppendInt(dst, int64(c.Index), 10)
+	dst = append(dst, `,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":`...)
+	dst = appendIDs(dst, c.PromptIDs)
+	return endEvent(appendUsage(dst, c.Usage))
 }
 
 // AppendChunk appends one event of a stream.

@@ -1,0 +1,211 @@
+package simserver
+
+import "time"
+
+// plan is what one step computes.
+type plan struct {
+	tokens   int  // all
+	prefill  int  // of prompts, or recomputed after a preemption
+	decoding int  // sequences that get one more token
+	first    bool // the engine was idle before
+}
+
+// plan schedules the next step as vLLM does: first the running sequences in
+// the order of their admission, then, where none had to be preempted, the
+// waiting ones, while the budget of tokens, the batch and the cache allow.
+func (e *engine) plan() plan {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := plan{first: e.stats.wasIdle}
+	e.stats.wasIdle = false
+	e.sweep()
+	budget := e.cfg.MaxBatchTokens
+	preempted := false
+	for i := 0; i < len(e.running) && budget > 0; i++ {
+		s := e.running[i]
+		need := min(s.known()-s.computed, budget)
+		for !e.extend(s, need) {
+			preempted = true
+			victim := e.running[len(e.running)-1]
+			e.preempt(victim)
+			if victim == s {
+				break
+			}
+		}
+		if i < len(e.running) {
+			budget -= need
+			p.add(s, need)
+		}
+	}
+	for !preempted && budget > 0 && len(e.running) < e.cfg.MaxBatch && e.waiting.len() > 0 {
+		s := e.waiting.front()
+		need, ok := e.admit(s, budget)
+		if !ok {
+			break
+		}
+		e.waiting.popFront()
+		e.running = append(e.running, s)
+		budget -= need
+		p.add(s, need)
+	}
+	if p.tokens > 0 {
+		e.stats.iterationTokens.observe(float64(p.tokens))
+	}
+	return p
+}
+
+// add puts need tokens of a sequence into the plan.
+func (p *plan) add(s *sequence, need int) {
+	s.step = need
+	p.tokens += need
+	if need == 1 && s.output > 0 && s.computed >= s.promptLen {
+		p.decoding++
+	} else {
+		p.prefill += need
+	}
+}
+
+// extend takes the blocks that need more tokens of a running sequence want.
+func (e *engine) extend(s *sequence, need int) bool {
+	have := s.computed + need
+	blocks, ok := e.pool.Take(s.blocks, e.blocksFor(have)-len(s.blocks))
+	if !ok {
+		return false
+	}
+	s.blocks = blocks
+	e.commit(s, have)
+	return true
+}
+
+// commit gives their hashes to the blocks that the first have tokens fill.
+// That is before they are computed: another sequence of the same step may
+// already share them.
+func (e *engine) commit(s *sequence, have int) {
+	for full := have / e.cfg.BlockSize; s.committed < full; s.committed++ {
+		e.pool.Commit(s.blocks[s.committed], s.hashes[s.committed])
+	}
+}
+
+// admit starts a waiting sequence where the cache has room for all the tokens
+// it has, and returns how many are computed in this step. The last token is
+// always computed, so at most ⌊(n−1)/B⌋ blocks come from the cache.
+func (e *engine) admit(s *sequence, budget int) (need int, ok bool) {
+	n := s.known()
+	e.hits = e.pool.Lookup(e.hits[:0], s.hashes[:min(len(s.hashes), (n-1)/e.cfg.BlockSize)])
+	if e.blocksFor(n)-len(e.hits)+e.pool.Idle(e.hits) > e.pool.Free() {
+		return 0, false
+	}
+	e.pool.Touch(e.hits)
+	s.blocks = append(s.blocks[:0], e.hits...)
+	s.committed = len(e.hits)
+	s.computed = len(e.hits) * e.cfg.BlockSize
+	need = min(n-s.computed, budget)
+	e.extend(s, need)
+	if s.preempted == 0 {
+		s.times.scheduled = time.Now()
+		s.cached.Store(int64(s.computed))
+		e.stats.admitted(s)
+	}
+	return need, true
+}
+
+func (e *engine) blocksFor(tokens int) int {
+	return (tokens + e.cfg.BlockSize - 1) / e.cfg.BlockSize
+}
+
+// preempt sends the last running sequence back to the head of the line. Its
+// blocks are free at once; it will recompute what the cache has lost by then.
+func (e *engine) preempt(s *sequence) {
+	e.running = e.running[:len(e.running)-1]
+	e.release(s)
+	s.preempted++
+	e.stats.preemptions++
+	e.waiting.pushFront(s)
+}
+
+func (e *engine) release(s *sequence) {
+	e.pool.Release(s.blocks)
+	s.blocks, s.committed, s.computed, s.step = s.blocks[:0], 0, 0, 0
+}
+
+// sweep takes out the sequences whose clients went away.
+func (e *engine) sweep() {
+	if !e.drops.Swap(false) {
+		return
+	}
+	kept := e.running[:0]
+	for _, s := range e.running {
+		if s.dropped.Load() {
+			e.release(s)
+			e.abandon(s)
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	clear(e.running[len(kept):])
+	e.running = kept
+	line := e.waiting.items[:e.waiting.head]
+	for _, s := range e.waiting.items[e.waiting.head:] {
+		if s.dropped.Load() {
+			e.abandon(s)
+		} else {
+			line = append(line, s)
+		}
+	}
+	clear(e.waiting.items[len(line):])
+	e.waiting.items = line
+}
+
+func (e *engine) abandon(s *sequence) {
+	e.stats.aborted++
+	e.recycle(s)
+}
+
+// recycle gives back the memory that a sequence no longer needs.
+func (e *engine) recycle(s *sequence) {
+	if s.chain != nil {
+		e.chains.Put(s.chain)
+		s.chain = nil
+	}
+}
+
+// complete ends a step: each sequence that has all its tokens computed gets
+// one more, and finishes or goes on. A token that was just made has no KV yet;
+// the last one never gets any.
+func (e *engine) complete(now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	kept := e.running[:0]
+	for _, s := range e.running {
+		s.computed += s.step
+		made := s.step > 0 && s.computed == s.known()
+		s.step = 0
+		if made {
+			e.produce(s, now)
+		}
+		if !s.done() {
+			kept = append(kept, s)
+		}
+		if made {
+			s.shown.Store(int64(s.output))
+			s.call.ring()
+		}
+	}
+	clear(e.running[len(kept):])
+	e.running = kept
+}
+
+// produce makes one token, and ends the sequence with its last.
+func (e *engine) produce(s *sequence, now time.Time) {
+	if s.chain != nil {
+		token := [1]uint32{e.tok.ids[e.tok.output(s.seed, s.output)]}
+		s.hashes = s.chain.Append(s.hashes, token[:])
+	}
+	s.output++
+	e.stats.produced(s, now)
+	if s.done() {
+		e.release(s)
+		e.recycle(s)
+		e.stats.finished(s, now)
+	}
+}
