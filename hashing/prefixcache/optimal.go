@@ -1,0 +1,74 @@
+package prefixcache
+
+// never is the next use of a block that is not used again.
+const never = ^uint32(0)
+
+// nextUses gives the position of the next occurrence of each position's block.
+func (s *Sequence) nextUses() []uint32 {
+	if s.next != nil {
+		return s.next
+	}
+	last := make([]uint32, s.unique)
+	for i := range last {
+		last[i] = never
+	}
+	next := make([]uint32, s.blocks.n)
+	for p := len(s.blocks.pages) - 1; p >= 0; p-- {
+		page := s.blocks.pages[p]
+		for i := len(page) - 1; i >= 0; i-- {
+			at := p*listPage + i
+			next[at] = last[page[i]]
+			last[page[i]] = uint32(at)
+		}
+	}
+	s.next = next
+	return next
+}
+
+// Optimal counts the hit tokens of a cache of capacity blocks under Belady's
+// policy, requests from warmup on.
+//
+// A block that is held is known by its next use alone, so the cache is a set
+// of positions: a block is there if its own position is in the set. Blocks
+// without a next use never count and are the first to go; the set leaves them
+// out, which changes no hit.
+func (s *Sequence) Optimal(capacity, warmup int) int64 {
+	if capacity < 1 {
+		return 0
+	}
+	next := s.nextUses()
+	held := newPositions(len(next))
+	size := 0
+	var hits int64
+	s.each(warmup, func(r *request) {
+		end := r.start + len(r.blocks)
+		if r.measured {
+			run := 0
+			for run < len(r.blocks) && held.has(r.start+run) {
+				run++
+			}
+			hits += s.hitTokens(run, r.input)
+		}
+		for at := r.start; at < end; at++ {
+			if held.has(at) {
+				held.clear(at)
+				size--
+			}
+			use := next[at]
+			if use == never {
+				continue
+			}
+			if size == capacity {
+				latest := held.max()
+				if int(use) > latest {
+					continue
+				}
+				held.clear(latest)
+				size--
+			}
+			held.set(int(use))
+			size++
+		}
+	})
+	return hits
+}

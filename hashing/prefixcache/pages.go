@@ -1,0 +1,30 @@
+package prefixcache
+
+// listPage is the number of elements in a page of a list.
+const listPage = 1 << 15
+
+// list is a growing array in pages, so that growing copies nothing and wastes
+// at most a page.
+type list[T any] struct {
+	pages [][]T
+	n     int
+}
+
+func (l *list[T]) add(v T) {
+	if l.n == len(l.pages)*listPage {
+		l.pages = append(l.pages, make([]T, 0, listPage))
+	}
+	last := &l.pages[len(l.pages)-1]
+	*last = append(*last, v)
+	l.n++
+}
+
+func (l *list[T]) at(i int) T { return l.pages[i/listPage][i%listPage] }
+
+// copyTo copies the elements from i on into dst, as many as fit.
+func (l *list[T]) copyTo(dst []T, i int) {
+	for len(dst) > 0 {
+		n := copy(dst, l.pages[i/listPage][i%listPage:])
+		dst, i = dst[n:], i+n
+	}
+}
