@@ -226,8 +226,10 @@ func marshal(report any) ([]byte, error) {
 }
 
 // WriteJSON writes JSON's bytes to w.
-func (rep *RunReport) WriteJSON(w io.Writer) error {
-	b, err := rep.JSON()
+func (rep *RunReport) WriteJSON(w io.Writer) error { return writeJSON(w, rep) }
+
+func writeJSON(w io.Writer, report any) error {
+	b, err := marshal(report)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,105 @@
+package analysis
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// WriteTable writes the report for people.
+func (rep *TraceReport) WriteTable(w io.Writer) error {
+	p := &report{w: w}
+	rep.writeHead(p)
+	rep.writeTokens(p)
+	rep.writeProfile(p)
+	rep.writeCache(p)
+	for _, s := range rep.Warnings {
+		p.line("note: %s", s)
+	}
+	return p.end("analysis")
+}
+
+func (rep *TraceReport) writeHead(p *report) {
+	from := ""
+	if rep.Source != "" {
+		from = " from " + rep.Source
+	}
+	p.line("Trace%s: %d requests, %d sessions, %s s", from, rep.Requests, rep.Sessions, figure(rep.DurationS))
+	p.line("Tokens: %s input, %s output", sum(rep.InputTokens.Total), sum(rep.OutputTokens.Total))
+	a := rep.Arrivals
+	p.line("Arrivals: %s requests/s, coefficient of variation %s (1 for Poisson), %d different times",
+		figure(a.RateRPS), figure(a.CV), rep.DistinctArrivals)
+	p.line("")
+}
+
+func (rep *TraceReport) writeTokens(p *report) {
+	rows := [][]string{
+		statsRow("input tokens", rep.InputTokens.Stats),
+		statsRow("output tokens", rep.OutputTokens.Stats),
+		statsRow("interarrival, s", rep.Arrivals.Interarrival),
+	}
+	p.table(statsHeader("requests"), rows)
+	p.line("")
+	if rep.InputTokens.Few() || rep.OutputTokens.Few() || rep.Arrivals.Interarrival.Few() {
+		p.line("* fewer than %d values: the p99 says little more than the maximum", few100)
+	}
+	p.line("Percentiles: exact, linear interpolation between closest ranks; std: of the population.")
+	p.line("")
+}
+
+// barWidth is the length of the longest bar of the rate profile.
+const barWidth = 40
+
+func (rep *TraceReport) writeProfile(p *report) {
+	var top float64
+	for _, b := range rep.RateProfile {
+		top = max(top, b.RateRPS)
+	}
+	if top == 0 {
+		return
+	}
+	p.line("Rate over time, requests/s:")
+	for _, b := range rep.RateProfile {
+		bar := strings.Repeat("#", int(b.RateRPS/top*barWidth+0.5))
+		p.line("%s", strings.TrimRight(fmt.Sprintf("%12.1f s %10s  %s", b.StartS, figure(Some(b.RateRPS)), bar), " "))
+	}
+	p.line("")
+}
+
+func (rep *TraceReport) writeCache(p *report) {
+	c := rep.PrefixCache
+	if c == nil {
+		return
+	}
+	p.line("Prefix cache: %d blocks of %d tokens, %d different ones; warm-up %s of the requests",
+		c.Blocks, c.BlockSize, c.Unique, strconv.FormatFloat(c.Warmup, 'g', -1, 64))
+	p.line("Endless cache: %s by blocks (a partial last block counts as one), %s by tokens, %s by full blocks alone",
+		rate(c.Ideal.ByBlock), rate(c.Ideal.ByToken), rate(c.Ideal.ByFull))
+	p.line("A server finds less: it caches full blocks only and computes each prompt's last token, so its block, again.")
+	p.line("")
+	var rows [][]string
+	for _, pt := range c.Curve {
+		rows = append(rows, []string{
+			string(pt.Policy), strconv.FormatInt(pt.CapacityBlocks, 10), strconv.FormatInt(pt.CapacityTokens, 10),
+			strconv.FormatInt(pt.HitTokens, 10), rate(pt.TokenHitRate), ofIdeal(pt.HitTokens, c.Ideal.HitTokens),
+		})
+	}
+	p.table([]string{"policy", "blocks", "tokens", "hit tokens", "hit rate by tokens", "of endless"}, rows)
+	p.line("")
+}
+
+func ofIdeal(hits, ideal int64) string { return percent(Ratio(float64(hits), float64(ideal))) }
+
+// grouped writes a number with commas between thousands.
+func grouped(x float64) string {
+	text := strconv.FormatFloat(x, 'f', -1, 64)
+	whole, frac, _ := strings.Cut(text, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if frac != "" {
+		return whole + "." + frac
+	}
+	return whole
+}
