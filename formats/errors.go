@@ -10,6 +10,9 @@ import (
 // ErrNoTime is wrapped by the error of a row that lacks its time.
 var ErrNoTime = errors.New("no time")
 
+// ErrInterrupted says that Options.Interrupted asked to stop.
+var ErrInterrupted = errors.New("interrupted")
+
 // maxFound is how much of an offending value an error quotes.
 const maxFound = 60
 
@@ -24,6 +27,9 @@ type SyntaxError struct {
 	// Found and Expected are what stood there and what should have.
 	Found    string
 	Expected string
+	// Skip says that the row is as it should be but holds no request: it is
+	// skipped and counted whatever --bad-lines says.
+	Skip bool
 	// Err is the cause, nil where Found and Expected say it all.
 	Err error
 }

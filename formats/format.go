@@ -46,6 +46,10 @@ type Format struct {
 	// Kept literals and leftovers of the request (Exceptions, Extra) count
 	// only where the header's Source is this format.
 	NewExporter func(w io.Writer, h *record.Header) Exporter
+
+	// stored says that its files are Retrace's own: rows keep their number,
+	// turns are as they were decided, the header is the file's.
+	stored bool
 }
 
 // ImportConfig is what an importer has to know: the effective values, the
@@ -168,7 +172,10 @@ func All() []*Format { return slices.Clone(registry) }
 
 // Lookup finds a format by its name.
 func Lookup(name string) (*Format, error) {
-	var known []string
+	known := []string{containerFormat.Name}
+	if name == containerFormat.Name {
+		return containerFormat, nil
+	}
 	for _, f := range registry {
 		if f.Name == name {
 			return f, nil

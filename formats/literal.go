@@ -219,6 +219,19 @@ func ParseID(lit []byte) (uint64, error) {
 // DecodeString decodes a JSON string literal. faithful is false where it holds
 // a lone surrogate, which a Go string cannot: it becomes U+FFFD.
 func DecodeString(raw []byte) (s string, faithful bool) {
+	return decodeString(raw, utf8.RuneError)
+}
+
+// decodeKey is DecodeString for keys, which have to stay apart: a lone
+// surrogate becomes the three bytes that UTF-8 would give it if it were
+// allowed, and AppendString turns these back into its escape.
+func decodeKey(raw []byte) string {
+	s, _ := decodeString(raw, -1)
+	return s
+}
+
+// decodeString replaces a lone surrogate by lone, or by its own three bytes.
+func decodeString(raw []byte, lone rune) (s string, faithful bool) {
 	if len(raw) < 2 {
 		return "", false
 	}
@@ -247,8 +260,11 @@ func DecodeString(raw []byte) (s string, faithful bool) {
 			}
 			if dec := utf16.DecodeRune(r, low); dec != utf8.RuneError {
 				r, i = dec, i+6
+			} else if faithful = false; lone >= 0 {
+				r = lone
 			} else {
-				r, faithful = utf8.RuneError, false
+				out = append(out, 0xed, 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
+				continue
 			}
 		}
 		out = utf8.AppendRune(out, r)
@@ -286,11 +302,15 @@ func hex4(b []byte) rune {
 const hexDigits = "0123456789abcdef"
 
 // AppendString writes s as a JSON string, escaping only what must be. s has to
-// be valid UTF-8.
+// be valid UTF-8, or a key as ParseObject gives it.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	for i := range len(s) {
+	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
+		case c == 0xed && i+2 < len(s) && s[i+1] >= 0xa0:
+			r := 0xd000 | uint16(s[i+1]&0x3f)<<6 | uint16(s[i+2]&0x3f)
+			dst = append(dst, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+			i += 2
 		case c == '"' || c == '\\':
 			dst = append(dst, '\\', c)
 		case c == '\n':

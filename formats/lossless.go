@@ -2,6 +2,7 @@ package formats
 
 import (
 	"bytes"
+	"strings"
 
 	"retrace/record"
 )
@@ -25,9 +26,17 @@ func Reconcile(source, rendered []Member, equal func(a, b []byte) bool) []record
 	return kept
 }
 
-// Restore applies what Reconcile kept to a rendered row.
+// markPrefix starts the names of exceptions that are a format's own marks on a
+// row as a whole, not a field's literal.
+const markPrefix = "#"
+
+// Restore applies what Reconcile kept to a rendered row; marks ("#…") are the
+// format's own business.
 func Restore(rendered []Member, kept []record.Exception) []Member {
 	for _, e := range kept {
+		if strings.HasPrefix(e.Field, markPrefix) {
+			continue
+		}
 		i := indexOf(rendered, e.Field)
 		switch {
 		case i >= 0 && e.Raw == nil:

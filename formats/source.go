@@ -25,6 +25,7 @@ type Source struct {
 	Line   int64
 	Offset int64
 
+	path   string
 	in     io.Reader
 	ledger *ledger
 }
@@ -59,10 +60,10 @@ func (s *Source) Fault(field string, found []byte, expected string) *SyntaxError
 
 // Reject takes the error of a row that was counted by Row. Under --bad-lines
 // fail it gives the error back, which ends the import; under skip it counts it
-// by reason and gives nil. Errors that are no *SyntaxError always come back.
+// by reason and gives nil, as always where the error says Skip. Errors that are no *SyntaxError always come back.
 func (s *Source) Reject(err error) error {
 	var bad *SyntaxError
-	if !errors.As(err, &bad) || s.ledger.policy != Skip {
+	if !errors.As(err, &bad) || s.ledger.policy != Skip && !bad.Skip {
 		return err
 	}
 	s.ledger.skip(bad)

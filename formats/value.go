@@ -192,7 +192,7 @@ func (p *valueParser) objectKey(keys *keySet) (string, error) {
 	if err := p.str(); err != nil {
 		return "", err
 	}
-	key, _ := DecodeString(p.text[start:p.at])
+	key := decodeKey(p.text[start:p.at])
 	if !keys.add(key) {
 		p.at = start
 		p.key = key

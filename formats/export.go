@@ -1,0 +1,168 @@
+package formats
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"retrace/record"
+)
+
+// export writes a foreign format. To the source's own format rows go back in
+// the source's order, to others in order of arrival.
+func (j *job) export(f *Format, t Target) (*Conversion, error) {
+	tr, err := j.open()
+	if err != nil {
+		return nil, err
+	}
+	out, err := t.create()
+	if err != nil {
+		return nil, err
+	}
+	x := &exporting{format: f, own: tr.Header.Source == f.Name || f.stored, lost: map[string]int64{}}
+	h := tr.Header
+	x.to = f.NewExporter(out, &h)
+	if err := x.all(tr); err != nil {
+		return nil, errors.Join(err, out.abort())
+	}
+	if err := tr.empty(); err != nil {
+		return nil, errors.Join(err, out.abort())
+	}
+	c := &Conversion{Header: tr.Header, Report: tr.report, Figures: tr.figures, Lost: x.lostList(&h)}
+	if t.Strict && len(c.Lost) > 0 {
+		return c, errors.Join(fmt.Errorf("--strict: %w: %s", ErrLost, c.Lost[0]), out.abort())
+	}
+	return c, out.commit()
+}
+
+// exporting is one export on its way.
+type exporting struct {
+	format *Format
+	own    bool
+	to     Exporter
+	lost   map[string]int64
+}
+
+func (x *exporting) all(tr *Trace) error {
+	var err error
+	if x.own && !x.format.stored && !(tr.found.facts.sorted && tr.found.facts.rowsUp) {
+		err = x.bySourceRow(tr)
+	} else {
+		err = tr.each(x.write)
+	}
+	if err != nil {
+		return err
+	}
+	return x.to.Close()
+}
+
+// bySourceRow sorts the requests back into the order of the source.
+func (x *exporting) bySourceRow(tr *Trace) error {
+	s := record.NewSorter(record.SorterOptions{TempDir: tr.job.opts.TempDir})
+	defer s.Close() // removes temporary files; nothing to report
+	if err := tr.each(func(r *record.Request) error { return s.Add(r, r.Row) }); err != nil {
+		return err
+	}
+	for r, err := range s.Sorted() {
+		if err != nil {
+			return fmt.Errorf("sort requests: %w", err)
+		}
+		if err := x.write(&r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *exporting) write(r *record.Request) error {
+	if !x.own {
+		x.note(r)
+	}
+	return x.to.Write(r)
+}
+
+// note counts what the format cannot hold.
+func (x *exporting) note(r *record.Request) {
+	lost := fieldsOf(r) &^ x.format.Carries
+	for i, name := range fieldNames {
+		if lost&(1<<i) != 0 {
+			x.lost[name]++
+		}
+	}
+	if r.Extra != nil {
+		x.lost["source fields beyond the model"]++
+	}
+}
+
+// lostList is the list for people, the counts included.
+func (x *exporting) lostList(h *record.Header) []string {
+	var list []string
+	for _, name := range sortedKeys(x.lost) {
+		list = append(list, fmt.Sprintf("%s cannot carry: %s (%d requests)", x.format.Name, name, x.lost[name]))
+	}
+	if x.own {
+		return list
+	}
+	if h.Wall && x.format.Unit > 0 {
+		list = append(list, fmt.Sprintf("%s cannot carry: the wall-clock origin (%s)", x.format.Name, originText(h)))
+	}
+	return list
+}
+
+// output is a file that appears under its name when it is complete, or a stream.
+type output struct {
+	*bufio.Writer
+	file *os.File
+	path string
+}
+
+const outputBuffer = 256 << 10
+
+// create opens the output.
+func (t Target) create() (*output, error) {
+	if t.Path == "-" {
+		return &output{Writer: bufio.NewWriterSize(t.Stdout, outputBuffer)}, nil
+	}
+	if isDir(t.Path) {
+		return nil, fmt.Errorf("create output %s: is a directory", t.Path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(t.Path), "."+filepath.Base(t.Path)+"-*")
+	if err != nil {
+		return nil, fmt.Errorf("create output: %w", err)
+	}
+	return &output{Writer: bufio.NewWriterSize(f, outputBuffer), file: f, path: t.Path}, nil
+}
+
+// commit makes the output appear.
+func (o *output) commit() error {
+	err := o.Flush()
+	if o.file == nil {
+		return wrapWrite(err)
+	}
+	const readable = 0o644
+	err = errors.Join(err, o.file.Chmod(readable), o.file.Close())
+	if err != nil {
+		return errors.Join(wrapWrite(err), os.Remove(o.file.Name()))
+	}
+	return wrapWrite(os.Rename(o.file.Name(), o.path))
+}
+
+func wrapWrite(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("write output: %w", err)
+}
+
+// abort leaves no file behind.
+func (o *output) abort() error {
+	if o.file == nil {
+		return nil
+	}
+	return errors.Join(o.file.Close(), os.Remove(o.file.Name()))
+}
+
+var _ io.Writer = (*output)(nil)

@@ -1,0 +1,191 @@
+package formats
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+
+	"retrace/record"
+)
+
+// mooncakeBlock is the block size of the published Mooncake traces, in tokens.
+const mooncakeBlock = 512
+
+// delayMeaning is what a Mooncake dialect's delay says.
+const delayMeaning = "from the end of the session's previous turn to the sending of this one"
+
+func init() {
+	register(&Format{
+		Name: "mooncake", Title: "Mooncake trace and its dialects (AIPerf, Dynamo, SGLang)",
+		Files: "JSON Lines", BlockSize: mooncakeBlock, Unit: time.Millisecond,
+		TimeFields: []string{"timestamp", "delay"},
+		Carries: FieldArrival | FieldDelay | FieldInput | FieldOutput | FieldBlocks | FieldSession | FieldTurn |
+			FieldIncrement | FieldBody | FieldPriority,
+		Detect:      detectMooncake,
+		NewImporter: func(c ImportConfig) Importer { return newMooncakeImporter(c) },
+		NewExporter: newMooncakeExporter,
+	})
+}
+
+func detectMooncake(h *Head) Match {
+	if h.Has("chat_id") || h.Has("parent_chat_id") || h.Has("captureData") || h.Has("retrace") {
+		return No
+	}
+	timed := h.Has("timestamp") || h.Has("delay")
+	for _, key := range []string{"input_length", "text_input", "payload"} {
+		switch {
+		case h.Has(key) && timed, h.Has(key, "hash_ids"):
+			return Sure
+		case h.Has(key):
+			return Maybe
+		}
+	}
+	if h.Has("messages") {
+		if timed {
+			return Sure
+		}
+		return Maybe
+	}
+	return No
+}
+
+// mooncakeImporter reads Mooncake rows.
+type mooncakeImporter struct {
+	config ImportConfig
+	scan   mooncakeScanner
+	row    plainRow
+	src    *Source
+	delays bool
+}
+
+func newMooncakeImporter(c ImportConfig) *mooncakeImporter {
+	return &mooncakeImporter{config: c, scan: newMooncakeScanner(c.Unit)}
+}
+
+// Describe says what a delay means, where there was one.
+func (m *mooncakeImporter) Describe(h *record.Header) {
+	h.TimeBasis = "arrival"
+	if m.delays {
+		h.DelayMeaning = delayMeaning
+	}
+}
+
+// Read reads one file line by line.
+func (m *mooncakeImporter) Read(src *Source, emit func(*record.Request) error) error {
+	m.src = src
+	return src.EachLine(m.decode, emit)
+}
+
+func (m *mooncakeImporter) decode(line []byte, r *record.Request) error {
+	row := &m.row
+	if !m.scan.scan(line, row) {
+		return m.decodeAny(line, r)
+	}
+	r.Arrival = time.Duration(row.time) * m.config.Unit
+	r.InputTokens = row.input
+	if row.seen&seenOutput != 0 {
+		r.OutputTokens = row.output
+	}
+	if row.seen&seenBlocks != 0 {
+		if !fitsBlocks(row.input, len(row.blocks), m.config.BlockSize) {
+			return m.blockFault(row.input, len(row.blocks))
+		}
+		r.Blocks = m.scan.slab.keep(row.blocks)
+	}
+	r.Observed.Failed = row.input == 0 || r.OutputTokens == 0
+	return nil
+}
+
+// fitsBlocks says whether n blocks are what the prompt of that length has.
+func fitsBlocks(tokens int64, n, size int) bool {
+	return int64(n) == (tokens+int64(size)-1)/int64(size)
+}
+
+// blockFault is the error of a row whose blocks do not fit its length.
+func (m *mooncakeImporter) blockFault(tokens int64, n int) error {
+	f := m.src.Fault("hash_ids", nil, "ceil(input_length / block size) ids")
+	want := (tokens + int64(m.config.BlockSize) - 1) / int64(m.config.BlockSize)
+	f.Found = fmt.Sprintf("%d ids for %d tokens", n, tokens)
+	off := fmt.Sprintf("%d short", want-int64(n))
+	if want < int64(n) {
+		off = fmt.Sprintf("%d too many", int64(n)-want)
+	}
+	f.Err = fmt.Errorf("with blocks of %d tokens that is %d ids: %s blocks; %s",
+		m.config.BlockSize, want, off, admissible(tokens, int64(n)))
+	return f
+}
+
+// admissible names the block sizes with which tokens need exactly n blocks.
+func admissible(tokens, n int64) string {
+	if n <= 0 || tokens <= 0 || n > tokens {
+		return "no block size fits"
+	}
+	low := (tokens + n - 1) / n
+	if n == 1 {
+		return fmt.Sprintf("--block-size %d or more would fit", low)
+	}
+	high := (tokens - 1) / (n - 1)
+	if low > high {
+		return "no block size fits"
+	}
+	usual := ""
+	for _, b := range []int64{512, 256, 128, 64, 32, 16} {
+		if b >= low && b <= high {
+			usual = fmt.Sprintf(" (%d, say)", b)
+			break
+		}
+	}
+	return fmt.Sprintf("--block-size %d–%d would fit%s", low, high, usual)
+}
+
+// mooncakeExporter writes Mooncake rows.
+type mooncakeExporter struct {
+	w    io.Writer
+	buf  []byte
+	row  []Member
+	unit time.Duration
+	// origin is added to arrivals; same says that the source was Mooncake too.
+	origin time.Duration
+	same   bool
+}
+
+func newMooncakeExporter(w io.Writer, h *record.Header) Exporter {
+	e := &mooncakeExporter{w: w, unit: time.Millisecond}
+	if h.Source == "mooncake" {
+		e.same, e.origin = true, h.Origin
+		if h.Unit > 0 {
+			e.unit = h.Unit
+		}
+	}
+	return e
+}
+
+// Write writes one line.
+func (e *mooncakeExporter) Write(r *record.Request) error {
+	e.row = e.row[:0]
+	shift := *r
+	if r.Arrival != record.NoTime {
+		shift.Arrival += e.origin
+	}
+	row, err := renderMooncake(e.row, &shift, e.unit, e.same)
+	if err != nil {
+		return fmt.Errorf("write request %s: %w", r.Key(), err)
+	}
+	if e.same {
+		row = Restore(row, r.Exceptions)
+	}
+	e.row = row
+	e.buf = append(AppendObject(e.buf[:0], row), '\n')
+	_, err = e.w.Write(e.buf)
+	return err
+}
+
+// Close has nothing to do: every line is written whole.
+func (e *mooncakeExporter) Close() error { return nil }
+
+// bodyMark is the pseudo field that says which of the source's input kinds a
+// body was.
+const bodyMark = "#body"
+
+func hasValue(raw []byte) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }

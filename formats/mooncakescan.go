@@ -1,0 +1,161 @@
+package formats
+
+import "time"
+
+// plainRow is a row with nothing but the four fields of the published Mooncake
+// files, written as they are written there.
+type plainRow struct {
+	time          int64
+	input, output int64
+	blocks        []uint64
+	seen          uint8
+}
+
+const (
+	seenTime = 1 << iota
+	seenInput
+	seenOutput
+	seenBlocks
+)
+
+// maxPlain bounds the integers of the fast path: 18 digits fit an int64.
+const maxPlain = 18
+
+// mooncakeScanner reads plain rows. It takes a line only where the exporter
+// gives every literal back as it stands; everything else is for the slow path,
+// errors included.
+type mooncakeScanner struct {
+	slab    slab
+	maxTime int64
+}
+
+func newMooncakeScanner(unit time.Duration) mooncakeScanner {
+	return mooncakeScanner{maxTime: (1<<63 - 1) / int64(unit)}
+}
+
+// scan reads one line into row; false says that the slow path has to.
+func (s *mooncakeScanner) scan(line []byte, row *plainRow) bool {
+	row.seen, row.blocks = 0, nil
+	if len(line) < 2 || line[0] != '{' {
+		return false
+	}
+	i := 1
+	for {
+		if i < len(line) && line[i] == ' ' {
+			i++
+		}
+		var ok bool
+		if i, ok = s.member(line, i, row); !ok {
+			return false
+		}
+		if i >= len(line) {
+			return false
+		}
+		switch line[i] {
+		case ',':
+			i++
+		case '}':
+			const must = seenTime | seenInput
+			return i == len(line)-1 && row.seen&must == must && row.time <= s.maxTime
+		default:
+			return false
+		}
+	}
+}
+
+// member reads one field that starts at i and gives where it ends.
+func (s *mooncakeScanner) member(line []byte, i int, row *plainRow) (int, bool) {
+	rest := line[i:]
+	switch {
+	case hasKey(rest, `"timestamp":`):
+		return plainField(line, i+len(`"timestamp":`), row, seenTime, &row.time)
+	case hasKey(rest, `"input_length":`):
+		return plainField(line, i+len(`"input_length":`), row, seenInput, &row.input)
+	case hasKey(rest, `"output_length":`):
+		return plainField(line, i+len(`"output_length":`), row, seenOutput, &row.output)
+	case hasKey(rest, `"hash_ids":`):
+		if row.seen&seenBlocks != 0 {
+			return 0, false
+		}
+		row.seen |= seenBlocks
+		return s.ids(line, i+len(`"hash_ids":`), row)
+	}
+	return 0, false
+}
+
+func hasKey(b []byte, key string) bool { return len(b) > len(key) && string(b[:len(key)]) == key }
+
+// plainField reads a count or time after its colon.
+func plainField(line []byte, i int, row *plainRow, bit uint8, to *int64) (int, bool) {
+	if row.seen&bit != 0 {
+		return 0, false
+	}
+	row.seen |= bit
+	if i < len(line) && line[i] == ' ' {
+		i++
+	}
+	start := i
+	var n uint64
+	for i < len(line) {
+		d := line[i] - '0'
+		if d > 9 {
+			break
+		}
+		n = n*10 + uint64(d)
+		i++
+	}
+	const maxCount = 1<<53 - 1
+	if !plainDigits(line, start, i) || n > maxCount {
+		return 0, false
+	}
+	*to = int64(n)
+	return i, true
+}
+
+// plainDigits says whether line[start:end] is an integer as exporters write it.
+func plainDigits(line []byte, start, end int) bool {
+	n := end - start
+	return n > 0 && n <= maxPlain && (n == 1 || line[start] != '0')
+}
+
+// ids reads a list that is not empty.
+func (s *mooncakeScanner) ids(line []byte, i int, row *plainRow) (int, bool) {
+	if i < len(line) && line[i] == ' ' {
+		i++
+	}
+	if i >= len(line) || line[i] != '[' {
+		return 0, false
+	}
+	i++
+	list := s.slab.open(1)
+	for {
+		start := i
+		var n uint64
+		for i < len(line) {
+			d := line[i] - '0'
+			if d > 9 {
+				break
+			}
+			n = n*10 + uint64(d)
+			i++
+		}
+		if !plainDigits(line, start, i) || i >= len(line) {
+			return 0, false
+		}
+		if len(list) == cap(list) {
+			list = s.slab.grow(list)
+		}
+		list = append(list, n)
+		switch line[i] {
+		case ',':
+			if i++; i < len(line) && line[i] == ' ' {
+				i++
+			}
+		case ']':
+			row.blocks = list
+			return i + 1, true
+		default:
+			return 0, false
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package formats
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"retrace/record"
+)
+
+// Selection is a part of a trace. It applies in this order: the window, then
+// the first Limit requests, then whole sessions of one shard, then the speed.
+// After window and limit the offsets start at the first request again; all
+// shards keep one schedule.
+type Selection struct {
+	// Start and End bound the window by offsets from the trace's origin, Start
+	// included; End 0 is the trace's end. A turn with a delay alone belongs
+	// where its session's last turn with a time does.
+	Start, End time.Duration
+	// Limit is the number of requests kept, 0 for all.
+	Limit int64
+	// Shard, from 0, of Shards; Shards 0 or 1 is all.
+	Shard, Shards int
+	// Speed divides arrivals and delays; 0 stands for 1.
+	Speed float64
+}
+
+// partial says whether anything is selected or changed at all.
+func (s Selection) partial() bool {
+	return s.Start > 0 || s.End > 0 || s.Limit > 0 || s.Shards > 1 || s.scaled()
+}
+
+// scaled says whether times change.
+func (s Selection) scaled() bool { return s.Speed != 0 && s.Speed != 1 }
+
+// SelectionFlags are --start, --end, --limit, --shard and --speed.
+type SelectionFlags struct {
+	start, end time.Duration
+	limit      int64
+	shard      string
+	speed      float64
+}
+
+// BindSelection defines the flags.
+func BindSelection(fs *pflag.FlagSet) *SelectionFlags {
+	f := &SelectionFlags{}
+	fs.DurationVar(&f.start, "start", 0, "leave out what arrives before this `offset` from the trace's origin")
+	fs.DurationVar(&f.end, "end", 0, "leave out what arrives at or after this `offset`; default: the trace's end")
+	fs.Int64Var(&f.limit, "limit", 0, "keep the first `N` requests of the window; default: all")
+	fs.StringVar(&f.shard, "shard", "", "keep the whole sessions of one shard: `i/n`, i from 0")
+	fs.Float64Var(&f.speed, "speed", 1, "`X` times as fast: arrivals and delays divided by X")
+	return f
+}
+
+// Selection checks the values and names the flag that is wrong.
+func (f *SelectionFlags) Selection() (Selection, error) {
+	s := Selection{Start: f.start, End: f.end, Limit: f.limit, Speed: f.speed}
+	switch {
+	case f.start < 0:
+		return s, fmt.Errorf("--start %s: want 0 or more", f.start)
+	case f.end < 0:
+		return s, fmt.Errorf("--end %s: want 0 or more", f.end)
+	case f.end != 0 && f.end <= f.start:
+		return s, fmt.Errorf("--end %s: want more than --start %s", f.end, f.start)
+	case f.limit < 0:
+		return s, fmt.Errorf("--limit %d: want 1 or more", f.limit)
+	case !(f.speed > 0) || math.IsInf(f.speed, 0):
+		return s, fmt.Errorf("--speed %v: want a number above 0", f.speed)
+	}
+	var err error
+	s.Shard, s.Shards, err = ParseShard(f.shard)
+	return s, err
+}
+
+// ParseShard reads "i/n", i from 0; "" is 0 of 1.
+func ParseShard(text string) (shard, shards int, err error) {
+	if text == "" {
+		return 0, 1, nil
+	}
+	i, n, ok := strings.Cut(text, "/")
+	shard, errI := strconv.Atoi(i)
+	shards, errN := strconv.Atoi(n)
+	if !ok || errI != nil || errN != nil || shards < 1 || shard < 0 || shard >= shards {
+		return 0, 0, fmt.Errorf("--shard %s: want i/n with i from 0 to n−1", text)
+	}
+	return shard, shards, nil
+}
+
+// errStop ends a pass whose consumer wants no more.
+var errStop = errors.New("stop")
+
+// window keeps the requests whose key lies in the window, at most limit of
+// them. Both are on the source's clock.
+type window struct {
+	from, to int64
+	left     int64
+	// spent says that nothing more can be kept.
+	spent bool
+}
+
+func (s Selection) window(origin time.Duration) window {
+	w := window{from: math.MinInt64, to: math.MaxInt64, left: math.MaxInt64}
+	if s.Start > 0 {
+		w.from = int64(origin + s.Start)
+	}
+	if s.End > 0 {
+		w.to = int64(origin + s.End)
+	}
+	if s.Limit > 0 {
+		w.left = s.Limit
+	}
+	return w
+}
+
+// take says whether the next request in order is kept, and whether none after
+// it can be.
+func (w *window) take(key int64) (keep, done bool) {
+	if w.left == 0 || key >= w.to {
+		w.spent = true
+		return false, true
+	}
+	if key < w.from {
+		return false, false
+	}
+	w.left--
+	return true, false
+}
+
+// place applies origin, shard and speed to a request of the window; false where
+// it belongs to another shard.
+func (s Selection) place(r *record.Request, origin time.Duration, timeFields []string) bool {
+	if s.Shards > 1 && record.ShardOf(r, s.Shards) != s.Shard {
+		return false
+	}
+	if r.Arrival != record.NoTime {
+		r.Arrival -= origin
+	}
+	if s.scaled() {
+		r.Arrival, r.Delay = s.scale(r.Arrival), s.scale(r.Delay)
+		r.Exceptions = without(r.Exceptions, timeFields)
+	}
+	return true
+}
+
+func (s Selection) scale(d time.Duration) time.Duration {
+	if d == record.NoTime {
+		return d
+	}
+	return time.Duration(math.Round(float64(d) / s.Speed))
+}
+
+// without drops the kept literals of fields that no longer hold.
+func without(kept []record.Exception, fields []string) []record.Exception {
+	if len(kept) == 0 {
+		return kept
+	}
+	var rest []record.Exception
+	for _, e := range kept {
+		stale := false
+		for _, f := range fields {
+			stale = stale || e.Field == f
+		}
+		if !stale {
+			rest = append(rest, e)
+		}
+	}
+	return rest
+}
+
+// Apply gives the selected part of a sequence that is in order of arrival, its
+// offsets being relative to the trace's origin: for traces that do not come
+// from Open. Where the window drops the trace's start, shift is what the
+// offsets were moved back by, once the first request has been yielded.
+func (s Selection) Apply(seq iter.Seq2[record.Request, error], shift *time.Duration) iter.Seq2[record.Request, error] {
+	return func(yield func(record.Request, error) bool) {
+		w := s.window(0)
+		known, first := newSessions(), false
+		for r, err := range seq {
+			if err != nil {
+				yield(r, err)
+				return
+			}
+			state, err := known.next(&r)
+			known.keep(&r, state)
+			if err != nil {
+				yield(r, fmt.Errorf("request %s: %w", r.Key(), err))
+				return
+			}
+			keep, done := w.take(state.key)
+			if done {
+				return
+			}
+			if !keep {
+				continue
+			}
+			if !first && s.Start > 0 {
+				*shift = time.Duration(state.key)
+			}
+			first = true
+			if s.place(&r, *shift, nil) && !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
