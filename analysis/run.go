@@ -50,7 +50,7 @@ type latencies struct {
 	ttft, itl, e2e      Counter
 	ttftSched, e2eSched Counter
 	tpot                Sample
-	output              Counter // tokens
+	input, output       Counter // tokens
 }
 
 // replica is what is kept for each server of a run.
@@ -173,6 +173,9 @@ func (l *latencies) add(res *record.Result, t *timing) {
 	}
 	for i := range res.Gaps {
 		l.itl.Add(res.Gaps[i].Wait.Microseconds())
+	}
+	if n := promptTokens(res); n != record.Unknown {
+		l.input.Add(n)
 	}
 	if n, _ := res.OutputTokens(); n != record.Unknown {
 		l.output.Add(n)

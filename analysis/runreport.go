@@ -37,6 +37,7 @@ type RunReport struct {
 	OutputTokens  Stats       `json:"output_tokens_per_request"`
 	Goodput       *RunGoodput `json:"goodput"`
 	PrefixCache   RunPrefix   `json:"prefix_cache"`
+	InputTokens   Stats       `json:"input_tokens_per_request"`
 	FailureRate   Value       `json:"failure_rate"`
 	NotSent       counts      `json:"not_sent_reasons"`
 	BeyondTrace   RunMarked   `json:"beyond_trace"`
@@ -130,6 +131,7 @@ func (r *Run) Report() *RunReport {
 		TTFTScheduled: r.lat.ttftSched.Stats(usPerMS),
 		E2EScheduled:  r.lat.e2eSched.Stats(usPerMS),
 		OutputTokens:  r.lat.output.Stats(1),
+		InputTokens:   r.lat.input.Stats(1),
 		PrefixCache:   r.prefix.report(),
 		NotSent:       maps.Clone(r.reasons),
 		BeyondTrace:   RunMarked{r.marked[record.Overhead], r.marked[record.WarmUp], r.marked[record.Probe]},

@@ -3,6 +3,7 @@ package prefixcache
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -96,4 +97,25 @@ func (s *Sequence) Sweep() []int {
 	}
 	slices.Reverse(list)
 	return list
+}
+
+// maxCapacity is far more blocks than any cache has, and few enough that their
+// tokens can be counted.
+const maxCapacity = 1 << 40
+
+// ParseCapacities reads a list of cache sizes in blocks, such as "1000,2000",
+// each at most once.
+func ParseCapacities(text string) ([]int, error) {
+	var list []int
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
+		if err != nil || n < 1 || n > maxCapacity {
+			return nil, fmt.Errorf("parse capacities %q: found %q, expected a number of blocks from 1 to %d", text, part, int64(maxCapacity))
+		}
+		if slices.Contains(list, int(n)) {
+			return nil, fmt.Errorf("parse capacities %q: %d is given twice", text, n)
+		}
+		list = append(list, int(n))
+	}
+	return list, nil
 }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"retrace/analysis"
+	"retrace/record"
+)
+
+// checkEvery is the number of records between two looks at the context.
+const checkEvery = 1024
+
+// analyzeRun merges the recordings of one run and prints their analysis.
+func analyzeRun(ctx context.Context, o *options, in *input, s streams) (losses []string, err error) {
+	if err := o.fits("recording", append(o.readingFlags(), forTraces...)); err != nil {
+		return nil, usageError{err}
+	}
+	run := analysis.NewRun(analysis.RunOptions{SLO: o.target})
+	for i, path := range in.paths {
+		lost, err := addRecording(ctx, run, in.names[i], path)
+		if err != nil {
+			return losses, err
+		}
+		losses = append(losses, lost...)
+	}
+	return losses, print(run.Report(), o.json, s)
+}
+
+// addRecording adds one recording to a run and tells what of it is missing.
+func addRecording(ctx context.Context, run *analysis.Run, name, path string) (losses []string, err error) {
+	r, err := record.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	defer r.Close() // read only: nothing can be lost
+	if err := run.AddHeader(r.Header()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	n := 0
+	for res, err := range r.Results() {
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		if n++; n%checkEvery == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		run.Add(&res)
+	}
+	footer, closed := r.Footer()
+	run.AddFooter(footer, closed)
+	if loss := r.Loss(); loss != nil {
+		losses = append(losses, fmt.Sprintf("%s: %v", name, loss))
+	} else if !closed {
+		losses = append(losses, name+": the recording was not closed; its last second may be missing")
+	}
+	return losses, nil
+}

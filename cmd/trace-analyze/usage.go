@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"io"
+)
+
+const usageHead = `Usage:
+  trace-analyze [flags] FILE...
+  trace-analyze compare [--json] A.rec B.rec
+
+Analyses a trace, or the recordings of one run, and prints tables, or with
+--json one JSON object.
+
+FILE is a trace (canonical or of any foreign format, one or several files or
+directories) or a recording. Several recordings are merged as the shards of one
+run, from their raw values. "-" is standard input. Files may be compressed with
+gzip or zstd.
+
+compare sets two runs side by side. It says first whether they did the same
+work, and ranks nothing where their failure rates differ.
+
+Flags:
+`
+
+const usageTail = `
+Exit status: 0 done; 1 failed; 2 wrong usage; 3 done, but with losses that the
+last lines on stderr name; 130 interrupted. Failed requests in a recording are
+a finding, not a failure of the analysis.
+
+Examples:
+  trace-analyze conversation_trace.jsonl
+  trace-analyze trace.trace --cache-blocks 5637,22550 --policies lru,optimal --warmup 0.5
+  trace-analyze run.rec --slo ttft=500ms,tpot=50ms
+  trace-analyze shard0.rec shard1.rec --json
+`
+
+func usage(w io.Writer, o *options) error {
+	_, err := fmt.Fprint(w, usageHead, o.flags.FlagUsages(), usageTail)
+	return err
+}
