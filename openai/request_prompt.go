@@ -71,23 +71,36 @@ func (s *scanner) tokens(dst []uint32) ([]uint32, error) {
 	}
 	b, i := s.data, s.pos+1
 	for {
-		i = skipSpace(b, i)
+		if i < len(b) && b[i] <= ' ' {
+			i = skipSpace(b, i)
+		}
 		start, n := i, uint64(0)
-		for i < len(b) && b[i]-'0' <= 9 && i-start < 11 {
-			n = n*10 + uint64(b[i]-'0')
+		for i < len(b) {
+			d := b[i] - '0'
+			if d > 9 {
+				break
+			}
+			n = n*10 + uint64(d)
 			i++
 		}
-		leadingZero := i-start > 1 && b[start] == '0'
-		after := skipSpace(b, i)
-		if i == start || leadingZero || n > math.MaxUint32 || after >= len(b) || (b[after] != ',' && b[after] != ']') {
+		digits := i - start
+		if i < len(b) && b[i] <= ' ' {
+			i = skipSpace(b, i)
+		}
+		if digits == 0 || digits > 10 || n > math.MaxUint32 || i >= len(b) || (digits > 1 && b[start] == '0') {
 			s.pos = start
 			return dst, s.badToken(len(dst))
 		}
 		dst = append(dst, uint32(n))
-		i = after + 1
-		if b[after] == ']' {
+		i++
+		switch b[i-1] {
+		case ',':
+		case ']':
 			s.pos = i
 			return dst, nil
+		default:
+			s.pos = start
+			return dst, s.badToken(len(dst) - 1)
 		}
 	}
 }
@@ -100,6 +113,9 @@ func (s *scanner) badToken(index int) error {
 		return err
 	}
 	found := string(s.data[start:s.pos])
+	if c := s.peek(); c != ',' && c != ']' {
+		return s.broken("',' or ']'")
+	}
 	return &RequestError{Field: "prompt[" + strconv.Itoa(index) + "]", Offset: start,
 		Found: clip(found), Expected: "a token id, an integer from 0 to 4294967295"}
 }
