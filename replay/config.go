@@ -1,0 +1,245 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"retrace/openai"
+	"retrace/record"
+)
+
+// PromptMode says what prompts are made of.
+type PromptMode string
+
+// The modes of prompts.
+const (
+	Tokens  PromptMode = "tokens"  // token ids spelt from prefix blocks; completions only
+	Text    PromptMode = "text"    // words spelt from prefix blocks
+	Literal PromptMode = "literal" // the trace's own bodies, as they are
+)
+
+// SessionMode says when the later turns of a session leave.
+type SessionMode string
+
+// The modes of sessions.
+const (
+	// Open sends each turn at its own time; a turn that has only a delay
+	// still waits for its parent.
+	Open SessionMode = "open"
+	// Closed sends a turn at its parent's end plus its delay; where it has
+	// none, at the later of its own time and its parent's end.
+	Closed SessionMode = "closed"
+)
+
+// ZeroPolicy says what becomes of a request that failed at its source, or
+// asks for no output.
+type ZeroPolicy string
+
+// The policies of --zero-output.
+const (
+	ZeroOne        ZeroPolicy = "one"         // sent, with at least one token in and out
+	ZeroSkip       ZeroPolicy = "skip"        // not sent
+	ZeroAsRecorded ZeroPolicy = "as-recorded" // sent with max_tokens 0
+)
+
+// Config describes a run. Zero values stand for the defaults that the fields
+// name.
+type Config struct {
+	// URLs are the servers' bases; requests take turns. At least one.
+	URLs []string
+	// API is the endpoint of generated prompts; default completions.
+	API openai.API
+	// Model is sent as "model"; "" takes the first that the server lists.
+	Model string
+	// Prompt is the kind of prompts; default tokens for completions, text for chat.
+	Prompt PromptMode
+	// Header is the trace's header.
+	Header record.Header
+	// Salt, VocabLo and VocabHi shape prompts; see package prompt.
+	Salt             string
+	VocabLo, VocabHi uint32
+	// ServerBlockSize is the server's prefix block in tokens, for predicted
+	// hits; 0 asks the server's /metrics.
+	ServerBlockSize int
+
+	// Speed divides arrivals and delays; default 1.
+	Speed float64
+	// Sessions is the mode of sessions; default Open.
+	Sessions SessionMode
+	// StartAt is the wall-clock time of the schedule's origin; zero starts at once.
+	StartAt time.Time
+
+	// MaxConcurrency bounds the requests that are being served, 0 not at all:
+	// others wait in line. MaxInFlight bounds those served and waiting
+	// together; beyond it requests are not sent. Default 16384.
+	MaxConcurrency int
+	MaxInFlight    int
+	// Timeout bounds one request from its send to its end, default 10 min;
+	// MaxDuration the sending from the origin, 0 not at all; Grace what
+	// remains in flight after sending was stopped, default 30 s; ReadyTimeout
+	// the wait for a server that cannot be reached yet, default 10 s.
+	Timeout      time.Duration
+	MaxDuration  time.Duration
+	Grace        time.Duration
+	ReadyTimeout time.Duration
+
+	// IgnoreEOS asks for answers of exactly the wanted length. MaxInputTokens
+	// and MaxOutputTokens cap lengths, 0 not at all.
+	IgnoreEOS       bool
+	MaxInputTokens  int64
+	MaxOutputTokens int64
+	// ZeroOutput is the policy for requests without output; default ZeroOne.
+	ZeroOutput ZeroPolicy
+	// Extra is a JSON object whose members every body gets.
+	Extra []byte
+	// KeepOutput stores the answers' text in the results.
+	KeepOutput bool
+
+	// Header fields, credentials and transport.
+	Client ClientConfig
+
+	// Shard is put into results.
+	Shard int
+	// LookAhead bounds the bytes of bodies that are rendered ahead; default 32 MiB.
+	LookAhead int64
+
+	// Sink takes the results, one at a time; it may keep them. After an error
+	// the run stops sending, and Run returns the error.
+	Sink func(*record.Result) error
+	// Started, if set, is called once the server is known and the origin is
+	// chosen, before anything is handed to Sink.
+	Started func(Target) error
+	// Progress, if set, is called some times a second. While it runs no
+	// further call is made, and nothing waits for it.
+	Progress func(Progress)
+
+	// coarse makes the pacer use Go's timers alone (tests with a false clock).
+	coarse bool
+}
+
+// ClientConfig says how the servers are spoken to.
+type ClientConfig struct {
+	// Headers are added to every request.
+	Headers http.Header
+	// APIKey is sent as a bearer token, to https or loopback URLs only.
+	APIKey string
+	// CACert holds PEM certificates to trust in place of the system's;
+	// Insecure checks none.
+	CACert   []byte
+	Insecure bool
+	// Proxy is the URL of an HTTP proxy; the environment's is never taken.
+	Proxy string
+}
+
+// Target is what is known of the server when the schedule starts.
+type Target struct {
+	// Start is the wall-clock time of the schedule's origin.
+	Start time.Time
+	// URLs and Proxy are masked.
+	URLs  []string
+	Proxy string
+	// Addresses are the network addresses that the names stood for.
+	Addresses []string
+	Model     string
+	// ServerBlockSize is 0 where unknown, Overhead the template's tokens.
+	ServerBlockSize int
+	Overhead        int64
+	// Notes are sentences worth telling before the run.
+	Notes []string
+}
+
+const (
+	defaultMaxInFlight  = 16384
+	defaultTimeout      = 10 * time.Minute
+	defaultGrace        = 30 * time.Second
+	defaultReadyTimeout = 10 * time.Second
+	defaultLookAhead    = 32 << 20
+)
+
+func (c *Config) fill() {
+	setDefault(&c.API, openai.Completions)
+	setDefault(&c.Speed, 1)
+	setDefault(&c.Sessions, Open)
+	setDefault(&c.MaxInFlight, defaultMaxInFlight)
+	setDefault(&c.Timeout, defaultTimeout)
+	setDefault(&c.Grace, defaultGrace)
+	setDefault(&c.ReadyTimeout, defaultReadyTimeout)
+	setDefault(&c.ZeroOutput, ZeroOne)
+	setDefault(&c.LookAhead, defaultLookAhead)
+	if c.Prompt == "" {
+		c.Prompt = Tokens
+		if c.API == openai.Chat {
+			c.Prompt = Text
+		}
+	}
+	if c.Sink == nil {
+		c.Sink = func(*record.Result) error { return nil }
+	}
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate says what in the configuration cannot be.
+func (c *Config) Validate() error {
+	if len(c.URLs) == 0 {
+		return errors.New("no server URL")
+	}
+	for _, u := range c.URLs {
+		if err := c.validateURL(u); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.API != "" && c.API != openai.Completions && c.API != openai.Chat:
+		return fmt.Errorf("API %q: want completions or chat", c.API)
+	case c.API == openai.Chat && c.Prompt == Tokens:
+		return errors.New("prompts of token ids need the completions API")
+	case c.Speed < 0:
+		return fmt.Errorf("speed %v: want more than 0", c.Speed)
+	case c.MaxConcurrency < 0 || c.MaxInFlight < 0:
+		return errors.New("negative limit of concurrency")
+	}
+	_, err := parseExtra(c.Extra)
+	return err
+}
+
+func (c *Config) validateURL(base string) error {
+	u, err := url.Parse(base)
+	if err != nil {
+		return fmt.Errorf("parse URL: %w", maskURLError(err))
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("server URL %s: want http://HOST or https://HOST", maskURL(u))
+	}
+	if c.Client.APIKey != "" && u.Scheme != "https" && !isLoopback(u.Hostname()) {
+		return fmt.Errorf("server URL %s: %w", maskURL(u), ErrKeyInClear)
+	}
+	return nil
+}
+
+// ErrKeyInClear refuses to send a credential unencrypted over a network.
+var ErrKeyInClear = errors.New("the API key is sent to https or loopback URLs only")
+
+// endpoint joins a server's base and a path; a base that ends in /v1 is
+// taken as one that has it already.
+func endpoint(base, path string) (*url.URL, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, fmt.Errorf("parse URL: %w", maskURLError(err))
+	}
+	prefix := strings.TrimRight(u.Path, "/")
+	if !strings.HasPrefix(path, "/v1/") || strings.HasSuffix(prefix, "/v1") {
+		prefix = strings.TrimSuffix(prefix, "/v1")
+	}
+	u.Path = prefix + path
+	return u, nil
+}

@@ -1,0 +1,37 @@
+// Package replay sends the requests of a trace to a server on the trace's own
+// schedule, and tells how each of them went.
+//
+// Run is open loop: a request leaves at its offset from one origin on the
+// monotonic clock, whatever the server does. Four parties share the work, each
+// a goroutine, with bounded stores between them:
+//
+//	feeder ──plans──► due ──► pacer ──► senders ──► results ──► Config.Sink
+//	                   └────► renderer ──bodies──────┘
+//
+// The feeder reads the trace and plans prompts, ahead by a bounded number of
+// requests and bytes. The renderer turns the plans that are due next into
+// bodies, ahead by a bounded number of bytes. The pacer waits for deadlines and
+// starts a sender each; nothing else happens in its goroutine. A sender makes
+// one HTTP request and watches the answer. A single goroutine hands the results
+// to Config.Sink.
+//
+// # Times
+//
+// All times of a record.Result are offsets from the schedule's origin on the
+// monotonic clock. Sent is the moment when the first byte was written to the
+// connection, FirstByte and the moments of outputs are those when the read
+// that completed them returned, so that two events of one read have the same
+// time. Where a request is made again (see below), Sent is that of the first
+// attempt.
+//
+// # Attempts
+//
+// A request is sent once, with two exceptions, both of which Result.Attempts
+// shows. A connection that had been idle may be closed by the server just as
+// the request is written; where no byte of a response has come, and the
+// connection had been reused and either was reported closed while idle or had
+// been idle for a quarter of a second, the request is made once more on a fresh
+// connection. And where the server answers 400 or 422 and names an optional
+// field (stream_options, ignore_eos, min_tokens), the field is left out from
+// then on and the request is made again.
+package replay

@@ -1,0 +1,335 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retrace/record"
+	"retrace/replay/prompt"
+)
+
+const (
+	// planBudget bounds the bytes of plans from feeder to answer.
+	planBudget = 48 << 20
+	// resultQueue is how many results may wait for the sink.
+	resultQueue = 4096
+	// lead is the time between the choice of the origin and the origin, in
+	// which the first bodies are rendered.
+	lead = 100 * time.Millisecond
+	// progressEvery is the time between two calls of Config.Progress.
+	progressEvery = 200 * time.Millisecond
+)
+
+// engine is one run.
+type engine struct {
+	cfg      Config
+	clock    *clock
+	client   *client
+	bodies   *bodies
+	planner  *prompt.Planner
+	predict  *prompt.Predictor
+	target   Target
+	scrub    scrubber
+	queue    *queue
+	slots    *slots
+	sessions *sessions // nil where no turn waits for another
+	plans    *budget
+	drafts   *budget
+	tally    tally
+	inFlight atomic.Int64 // served and waiting
+
+	life context.Context // ends when everything must
+	kill context.CancelCauseFunc
+	stop context.Context // ends when no more is sent; its cause is the reason
+	halt context.CancelCauseFunc
+
+	jobs    sync.WaitGroup
+	results chan *record.Result
+	readAll atomic.Bool // the trace is at its end
+	failure error       // of the trace or the sink; behind failing
+	failing sync.Mutex
+}
+
+var (
+	errKilled  = errors.New("cancelled at the end of the run")
+	errTimeout = errors.New("timeout")
+)
+
+// reason is why sending was stopped.
+type reason string
+
+// Error is error's.
+func (r reason) Error() string { return string(r) }
+
+// Run replays the requests, which come in the order of their arrivals. It
+// returns when each of them has ended. When ctx is done it stops sending,
+// gives what is in flight Config.Grace to end, and cancels the rest.
+//
+// The error is that of the trace, the sink, or the set-up; requests that fail
+// are no error. The outcome is valid either way.
+func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error]) (Outcome, error) {
+	cfg.fill()
+	if err := cfg.Validate(); err != nil {
+		return Outcome{}, fmt.Errorf("configure replay: %w", err)
+	}
+	e, err := newEngine(cfg)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer e.client.close()
+	probe, err := e.prepare(ctx)
+	if err != nil {
+		return Outcome{Target: e.target}, err
+	}
+	next, stop := iter.Pull2(reqs)
+	defer stop()
+	first := pull(next) // an unsorted trace is sorted before the clock runs
+	e.clock.setOrigin(cfg.StartAt)
+	if probe != nil {
+		shift(probe, time.Duration(e.clock.shift.Load()))
+	}
+	e.target.Start = e.clock.wall()
+	if cfg.Started != nil {
+		if err := cfg.Started(e.target); err != nil {
+			return Outcome{Target: e.target}, err
+		}
+	}
+	e.run(ctx, probe, first.then(next))
+	out, err := e.outcome()
+	if e.failure != nil {
+		err = e.failure
+	}
+	return out, err
+}
+
+// pulled is one pull of an iterator.
+type pulled struct {
+	req record.Request
+	err error
+	ok  bool
+}
+
+func pull(next func() (record.Request, error, bool)) (p pulled) {
+	p.req, p.err, p.ok = next()
+	return p
+}
+
+// then yields p, and what is next.
+func (p pulled) then(next func() (record.Request, error, bool)) iter.Seq2[record.Request, error] {
+	return func(yield func(record.Request, error) bool) {
+		for ; p.ok; p = pull(next) {
+			if !yield(p.req, p.err) {
+				return
+			}
+		}
+	}
+}
+
+func newEngine(cfg Config) (*engine, error) {
+	maker, err := prompt.New(prompt.Config{
+		Namespace: cfg.Header.Namespace, Salt: cfg.Salt, BlockSize: cfg.Header.BlockSize,
+		VocabLo: cfg.VocabLo, VocabHi: cfg.VocabHi,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{
+		cfg: cfg, clock: newClock(), scrub: newScrubber(&cfg),
+		queue: newQueue(), slots: &slots{limit: cfg.MaxConcurrency},
+		plans: newBudget(planBudget), drafts: newBudget(cfg.LookAhead),
+		results: make(chan *record.Result, resultQueue),
+		planner: prompt.NewPlanner(cfg.Header),
+	}
+	e.tally.reasons, e.tally.errors = map[string]int64{}, map[string]string{}
+	if cfg.Sessions == Closed || cfg.Header.DelayMeaning != "" {
+		e.sessions = newSessions()
+	}
+	if e.bodies, err = newBodies(&e.cfg, maker, cfg.Model); err != nil {
+		return nil, err
+	}
+	e.client, err = newClient(&e.cfg, e.clock)
+	return e, err
+}
+
+// run drives everything from the first request to the last result.
+func (e *engine) run(ctx context.Context, probe *record.Result, reqs iter.Seq2[record.Request, error]) {
+	e.life, e.kill = context.WithCancelCause(context.WithoutCancel(ctx))
+	e.stop, e.halt = context.WithCancelCause(e.life)
+	defer e.kill(nil)
+	defer e.halt(nil)
+
+	var crew sync.WaitGroup
+	var sink sync.WaitGroup
+	sink.Go(e.drain)
+	if probe != nil {
+		e.results <- probe
+	}
+	crew.Go(e.render)
+	crew.Go(e.report)
+	over := make(chan struct{})
+	crew.Go(func() { e.pace(over) })
+	crew.Go(func() { e.watch(ctx, over) })
+
+	e.feed(reqs)
+	e.jobs.Wait()
+	close(over)
+	e.kill(nil)
+	crew.Wait()
+	close(e.results)
+	sink.Wait()
+}
+
+// watch ends the run early: at once when ctx is done or MaxDuration is up, and
+// for good when the grace is up too.
+func (e *engine) watch(ctx context.Context, over <-chan struct{}) {
+	var limit <-chan time.Time
+	if e.cfg.MaxDuration > 0 {
+		timer := time.NewTimer(e.cfg.MaxDuration - e.clock.now())
+		defer timer.Stop()
+		limit = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		e.halt(reason(reasonInterrupted))
+	case <-limit:
+		e.halt(reason(reasonMaxDuration))
+	case <-e.stop.Done():
+	case <-over:
+		return
+	}
+	for _, j := range e.slots.flush() {
+		e.abandon(j, e.stopReason())
+	}
+	grace := time.NewTimer(e.cfg.Grace)
+	defer grace.Stop()
+	select {
+	case <-grace.C:
+		e.kill(errKilled)
+	case <-over:
+	}
+}
+
+// stopReason is why sending was stopped, "" where it was not.
+func (e *engine) stopReason() string {
+	var r reason
+	if errors.As(context.Cause(e.stop), &r) {
+		return string(r)
+	}
+	return ""
+}
+
+// fail ends the run over an error that is not a request's.
+func (e *engine) fail(err error, why string) {
+	e.failing.Lock()
+	if e.failure == nil {
+		e.failure = err
+	}
+	e.failing.Unlock()
+	e.halt(reason(why))
+}
+
+// drain hands the results to the sink. After its first error the rest are
+// dropped.
+func (e *engine) drain() {
+	broken := false
+	for res := range e.results {
+		if broken {
+			continue
+		}
+		if err := e.cfg.Sink(res); err != nil {
+			broken = true
+			e.fail(fmt.Errorf("store result: %w", err), reasonSink)
+		}
+	}
+}
+
+// pace starts each job at its time, until over is closed.
+func (e *engine) pace(over <-chan struct{}) {
+	alarm := newAlarm(e.cfg.coarse)
+	defer alarm.close()
+	for e.stop.Err() == nil {
+		due, any := e.queue.next()
+		if !any {
+			due = e.clock.now() + time.Hour
+		}
+		if wait := due - e.clock.now(); wait > 0 {
+			alarm.wait(e.stop, wait, e.queue.paced)
+			continue
+		}
+		if j := e.queue.pop(); j != nil {
+			e.admit(j)
+		}
+	}
+	for {
+		if j := e.queue.pop(); j != nil {
+			e.abandon(j, e.stopReason())
+			continue
+		}
+		select {
+		case <-e.queue.paced:
+		case <-over:
+			return
+		}
+	}
+}
+
+// admit gives a job whose time has come a slot, a place in the line, or its end.
+func (e *engine) admit(j *job) {
+	if e.inFlight.Add(1) > int64(e.cfg.MaxInFlight) {
+		e.inFlight.Add(-1)
+		e.abandon(j, reasonInFlight)
+		return
+	}
+	if e.slots.enter(j) {
+		e.start(j, j.due)
+	}
+}
+
+func (e *engine) start(j *job, granted time.Duration) {
+	j.res.Granted = granted
+	go e.send(j)
+}
+
+// send is the life of a request from its grant to its result.
+func (e *engine) send(j *job) {
+	select {
+	case <-j.ready:
+		if j.err != nil {
+			j.res.State, j.res.Reason = record.NotSent, e.scrub.clean(j.err.Error())
+		} else {
+			e.exchange(e.life, j)
+		}
+	case <-e.life.Done():
+		e.queue.drop(j)
+		j.res.State, j.res.Reason = record.NotSent, e.stopReason()
+	}
+	if next := e.slots.leave(); next != nil {
+		e.start(next, max(e.clock.now(), next.due))
+	}
+	e.inFlight.Add(-1)
+	e.finish(j)
+}
+
+// abandon ends a job that was not sent.
+func (e *engine) abandon(j *job, why string) {
+	e.queue.drop(j)
+	j.res.State, j.res.Reason = record.NotSent, why
+	e.finish(j)
+}
+
+// finish closes a job: whoever waits for it goes on, and its result leaves.
+func (e *engine) finish(j *job) {
+	if j.turn != nil {
+		e.release(j)
+	}
+	e.tally.note(&j.res)
+	res := j.res
+	e.results <- &res
+	e.plans.give(j.weight)
+	e.jobs.Done()
+}

@@ -1,0 +1,273 @@
+package replay
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"retrace/record"
+)
+
+const (
+	// idleSuspect is how long a connection must have been idle for its sudden
+	// end to be taken as the end of its idle time.
+	idleSuspect = 250 * time.Millisecond
+	// maxAttempts bounds how often one request is made: once for each reason
+	// there is.
+	maxAttempts = 2 + len(optionalFields)
+	// errorBody is how much of an error's body is read.
+	errorBody = 64 << 10
+)
+
+// errDrained ends the wait for the end of a body whose last event has come.
+var errDrained = errors.New("answer is over")
+
+// attempt is one try of a request.
+type attempt struct {
+	clock    *clock
+	getConn  time.Duration
+	connect  time.Duration
+	idle     time.Duration
+	reused   bool
+	conn     *conn
+	fields   fields
+	answered atomic.Bool
+	// tlsFailed is set from the dialling goroutine.
+	tlsFailed atomic.Bool
+	first     atomic.Int64
+}
+
+func (a *attempt) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GetConn: func(string) { a.getConn = a.clock.now() },
+		GotConn: func(info httptrace.GotConnInfo) {
+			a.reused, a.idle = info.Reused, info.IdleTime
+			if !a.reused {
+				a.connect = a.clock.now() - a.getConn
+			}
+			if a.conn = connOf(info.Conn); a.conn != nil {
+				a.conn.begin()
+			}
+		},
+		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
+			if err != nil {
+				a.tlsFailed.Store(true)
+			}
+		},
+		GotFirstResponseByte: func() {
+			if a.conn != nil {
+				a.first.Store(a.conn.read.Load())
+			}
+			a.answered.Store(true)
+		},
+	}
+}
+
+// exchange makes j's request and fills in its result.
+func (e *engine) exchange(life context.Context, j *job) {
+	ctx, done := context.WithTimeoutCause(life, e.cfg.Timeout, errTimeout)
+	defer done()
+	res := &j.res
+	s := &e.client.servers[int(j.seq%int64(len(e.client.servers)))]
+	res.Replica = int(j.seq % int64(len(e.client.servers)))
+	for res.Attempts < maxAttempts {
+		res.Attempts++
+		if j.body == nil {
+			if j.body, j.err = e.body(j); j.err != nil {
+				res.State, res.Class, res.Error = record.Failed, record.ClassBadResponse, j.err.Error()
+				break
+			}
+		}
+		if !e.try(ctx, s.urls[j.api], j) {
+			break
+		}
+	}
+	res.Error = e.scrub.clean(res.Error)
+}
+
+// try makes one attempt, and is true where another is called for.
+func (e *engine) try(ctx context.Context, to *url.URL, j *job) (again bool) {
+	res := &j.res
+	a := &attempt{clock: e.clock, fields: e.bodies.fieldsOf(j), connect: record.NoTime}
+	ctx, drained := context.WithCancelCause(httptrace.WithClientTrace(ctx, a.trace()))
+	defer drained(nil)
+	resp, err := e.client.transport.RoundTrip(e.request(ctx, to, j))
+	e.account(a, res)
+	if err != nil {
+		if ctx.Err() == nil && a.closedIdle(err) && !e.retriedIdle(res) {
+			return true
+		}
+		e.failed(ctx, a, res, err)
+		return false
+	}
+	defer resp.Body.Close() // what matters of it was read
+	defer func() { res.BytesReceived = a.got() }()
+	res.Status = resp.StatusCode
+	if first := a.first.Load(); first != 0 {
+		res.FirstByte = e.clock.offset(first)
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return e.refused(ctx, a, resp, j)
+	}
+	e.answer(ctx, a, resp, j, drained)
+	return false
+}
+
+// retriedIdle counts a repetition after a closed idle connection; true where
+// the request has had its one.
+func (e *engine) retriedIdle(res *record.Result) bool {
+	if res.Attempts > 1 {
+		return true
+	}
+	e.tally.retried.Add(1)
+	return false
+}
+
+func (e *engine) request(ctx context.Context, to *url.URL, j *job) *http.Request {
+	held := j.held
+	body := &payload{buf: j.body, release: func() { e.drafts.give(held) }}
+	size := int64(len(*j.body))
+	j.body, j.held = nil, 0
+	req := &http.Request{
+		Method: http.MethodPost, URL: to, Host: to.Host, Header: e.client.header, Body: body, ContentLength: size,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if to.User != nil && e.client.header.Get("Authorization") == "" {
+		req.Header = e.client.header.Clone()
+		password, _ := to.User.Password()
+		req.SetBasicAuth(to.User.Username(), password)
+	}
+	return req.WithContext(ctx)
+}
+
+func (a *attempt) got() int64 {
+	if a.conn == nil {
+		return 0
+	}
+	return a.conn.got.Load()
+}
+
+// account takes over what the connection knows of the sending.
+func (e *engine) account(a *attempt, res *record.Result) {
+	if a.conn == nil {
+		return
+	}
+	res.Reused = a.reused
+	if a.reused {
+		e.tally.reused.Add(1)
+	} else {
+		e.tally.opened.Add(1)
+		res.Connect = a.connect
+	}
+	res.BytesSent += a.conn.sent.Load()
+	if res.Sent != record.NoTime {
+		return
+	}
+	if res.Sent = a.conn.sentAt(); res.Sent != record.NoTime {
+		e.tally.sent.Add(1)
+		e.tally.late(res.Sent - max(res.Scheduled, res.Granted))
+	}
+}
+
+// failed settles a request that got no response.
+func (e *engine) failed(ctx context.Context, a *attempt, res *record.Result, err error) {
+	res.End = e.clock.now()
+	res.BytesReceived = a.got()
+	if first := a.first.Load(); first != 0 {
+		res.FirstByte = e.clock.offset(first)
+	}
+	res.Error = err.Error()
+	if cut(ctx, res) {
+		res.Error = cutSentence(res, e.cfg.Timeout)
+		return
+	}
+	res.State, res.Class = record.Failed, a.classify(err)
+}
+
+func cutSentence(res *record.Result, timeout time.Duration) string {
+	if res.State == record.Cancelled {
+		return errKilled.Error()
+	}
+	switch {
+	case res.Sent == record.NoTime:
+		return fmt.Sprintf("no connection within %v", timeout)
+	case res.Status == 0:
+		return fmt.Sprintf("no response within %v", timeout)
+	}
+	return fmt.Sprintf("the answer was not over within %v", timeout)
+}
+
+// refused settles a response whose status is no success.
+func (e *engine) refused(ctx context.Context, a *attempt, resp *http.Response, j *job) (again bool) {
+	res := &j.res
+	body, err := io.ReadAll(io.LimitReader(resp.Body, errorBody))
+	res.End = e.clock.now()
+	if err != nil && cut(ctx, res) {
+		res.Error = cutSentence(res, e.cfg.Timeout)
+		return false
+	}
+	message := refusal(body)
+	code := resp.StatusCode
+	if (code == http.StatusBadRequest || code == http.StatusUnprocessableEntity) && e.bodies.refuse(string(body), a.fields) {
+		return true
+	}
+	res.State = record.Failed
+	res.Error = fmt.Sprintf("HTTP %d: %s", code, message)
+	switch {
+	case code >= 300 && code < 400:
+		res.Class = record.ClassRedirect
+		res.Error = fmt.Sprintf("HTTP %d: redirected to %s", code, MaskURL(resp.Header.Get("Location")))
+	case code == http.StatusTooManyRequests:
+		res.Class = record.ClassHTTP429
+	case code >= 400 && code < 500:
+		res.Class = record.ClassHTTP4xx
+	case code >= 500:
+		res.Class = record.ClassHTTP5xx
+	default:
+		res.Class = record.ClassBadResponse
+	}
+	return false
+}
+
+// refusal is the sentence in the body of an error.
+func refusal(body []byte) string {
+	var doc struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+	}
+	if json.Unmarshal(body, &doc) == nil {
+		var inner struct {
+			Message string `json:"message"`
+		}
+		var text string
+		switch {
+		case json.Unmarshal(doc.Error, &inner) == nil && inner.Message != "":
+			return clip(inner.Message)
+		case json.Unmarshal(doc.Error, &text) == nil && text != "":
+			return clip(text)
+		case doc.Message != "":
+			return clip(doc.Message)
+		}
+	}
+	return clip(string(body))
+}
+
+// clip bounds a sentence that comes from a server.
+func clip(s string) string {
+	const most = 300
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	if s == "" {
+		return "no message"
+	}
+	return s
+}

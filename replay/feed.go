@@ -1,0 +1,201 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"retrace/openai"
+	"retrace/record"
+	"retrace/replay/prompt"
+)
+
+// feed reads the trace to its end, even where sending has stopped: every
+// request of the plan gets a result.
+func (e *engine) feed(reqs iter.Seq2[record.Request, error]) {
+	defer e.readAll.Store(true)
+	var seq int64
+	var last time.Duration
+	for r, err := range reqs {
+		if err != nil {
+			e.fail(fmt.Errorf("read trace: %w", err), reasonTrace)
+			return
+		}
+		if r.Arrival != record.NoTime {
+			last = r.Arrival
+		}
+		e.tally.planned.Add(1)
+		e.jobs.Add(1)
+		j := e.plan(&r, seq)
+		seq++
+		if j == nil {
+			continue
+		}
+		if !e.plans.take(e.stop, j.weight) {
+			j.weight = 0
+			e.abandon(j, e.stopReason())
+			continue
+		}
+		e.place(j, &r, last)
+	}
+}
+
+// plan makes a request's job. A request that will not be sent gets its result
+// here, and plan is nil.
+func (e *engine) plan(r *record.Request, seq int64) *job {
+	j := &job{seq: seq, api: e.cfg.API, output: r.OutputTokens, ready: make(chan struct{}), res: record.NewResult()}
+	j.res = identity(r, e)
+	if e.stop.Err() != nil {
+		e.abandon(j, e.stopReason())
+		return nil
+	}
+	if why := e.planBody(j, r); why != "" {
+		if e.sessions != nil {
+			e.sessions.bind(j, r, false)
+		}
+		if r.Arrival != record.NoTime {
+			j.res.Scheduled = e.scale(r.Arrival)
+		}
+		e.abandon(j, why)
+		return nil
+	}
+	j.weight = int64(len(j.source)+len(r.Blocks)*24) + 1280
+	return j
+}
+
+func identity(r *record.Request, e *engine) record.Result {
+	res := record.NewResult()
+	res.ID, res.Session, res.Turn, res.Kind, res.Model = r.Key(), r.Session, r.Turn, r.Kind, r.Model
+	if res.Model == "" {
+		res.Model = e.target.Model
+	}
+	res.WantedInput, res.WantedOutput = r.InputTokens, r.OutputTokens
+	res.Shard = e.cfg.Shard
+	return res
+}
+
+// planBody decides what is sent, and gives the reason where nothing is.
+func (e *engine) planBody(j *job, r *record.Request) (why string) {
+	zero := r.OutputTokens == 0 || r.Observed.Failed
+	if zero && e.cfg.ZeroOutput == ZeroSkip {
+		return reasonNoOutput
+	}
+	if e.cfg.MaxOutputTokens > 0 && (j.output == record.Unknown || j.output > e.cfg.MaxOutputTokens) {
+		j.output = e.cfg.MaxOutputTokens
+	}
+	raised := false
+	if j.output == 0 && e.cfg.ZeroOutput == ZeroOne {
+		j.output, raised = 1, true
+	}
+	if e.cfg.Prompt == Literal && r.Body != nil {
+		if r.API != "" {
+			j.api = openai.API(r.API)
+		}
+		if _, err := endpointPath(j.api); err != nil {
+			return err.Error()
+		}
+		j.source = r.Body
+	} else if why := e.planPrompt(j, r, &raised); why != "" {
+		return why
+	}
+	if raised {
+		e.tally.raised.Add(1)
+	}
+	j.res.WantedOutput = j.output
+	return ""
+}
+
+func (e *engine) planPrompt(j *job, r *record.Request, raised *bool) (why string) {
+	p, err := e.planner.Plan(r)
+	if errors.Is(err, prompt.ErrNoLength) {
+		return prompt.ErrNoLength.Error()
+	}
+	if err != nil {
+		return err.Error()
+	}
+	if n := e.cfg.MaxInputTokens; n > 0 {
+		p = p.Truncate(int(min(n, math.MaxInt32)))
+	}
+	if p.Tokens() == 0 && e.cfg.ZeroOutput != ZeroAsRecorded {
+		p = prompt.NewPrompt(prompt.Segment{Key: prompt.RequestKey(r), N: 1, Kind: prompt.Tail})
+		*raised = true
+	}
+	j.res.WantedInput = int64(p.Tokens())
+	if over := int(e.target.Overhead); over > 0 {
+		if over >= p.Tokens() {
+			e.tally.longer.Add(1)
+			over = p.Tokens() - 1
+		}
+		p = p.Cut(over)
+	}
+	j.prompt = p
+	return ""
+}
+
+// scale turns a trace's time into the schedule's.
+func (e *engine) scale(d time.Duration) time.Duration {
+	if e.cfg.Speed == 1 {
+		return d
+	}
+	return time.Duration(float64(d) / e.cfg.Speed)
+}
+
+// place puts a job where its time comes from: into the queue, or behind its
+// parent. last is the latest arrival known, the stand-in for a turn that has
+// neither its own nor a parent.
+func (e *engine) place(j *job, r *record.Request, last time.Duration) {
+	j.due = e.scale(last)
+	own := r.Arrival != record.NoTime
+	if own {
+		j.due = e.scale(r.Arrival)
+		j.res.Scheduled = j.due
+	}
+	if e.sessions == nil {
+		e.enqueue(j)
+		return
+	}
+	j.delay = r.Delay
+	switch l, end := e.sessions.bind(j, r, e.cfg.Sessions == Closed || !own); l {
+	case free:
+		e.enqueue(j)
+	case ready:
+		e.follow(j, end)
+	case broken:
+		e.abandon(j, reasonPredecessor)
+	}
+}
+
+func (e *engine) enqueue(j *job) {
+	j.res.Scheduled = j.due
+	e.queue.push(j)
+}
+
+// follow schedules a turn whose parent ended.
+func (e *engine) follow(j *job, end time.Duration) {
+	if j.delay != record.NoTime {
+		j.due = end + e.scale(j.delay)
+	} else {
+		j.due = max(j.due, end)
+	}
+	e.enqueue(j)
+}
+
+// release lets the turns go on that waited for j.
+func (e *engine) release(j *job) {
+	end := record.NoTime
+	if j.res.State == record.Completed {
+		end = j.res.End
+	}
+	for _, kid := range e.sessions.end(j.turn, end) {
+		switch {
+		case e.stop.Err() != nil:
+			e.abandon(kid, e.stopReason())
+		case end == record.NoTime:
+			e.abandon(kid, reasonPredecessor)
+		default:
+			e.follow(kid, end)
+		}
+	}
+}

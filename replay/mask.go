@@ -1,0 +1,119 @@
+package replay
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+const masked = "***"
+
+// maskURL is u for eyes and files: without a password, and without the values
+// of its query. The URL itself is not touched, for it is still to be used.
+func maskURL(u *url.URL) string {
+	c := *u
+	if c.User != nil {
+		c.User = nil
+		if c.Host != "" {
+			c.Host = masked + "@" + c.Host
+		}
+	}
+	query := c.RawQuery
+	c.RawQuery, c.Fragment = "", ""
+	text := strings.Replace(c.String(), "%2A%2A%2A@", masked+"@", 1)
+	if query == "" {
+		return text
+	}
+	var keys []string
+	for part := range strings.SplitSeq(query, "&") {
+		key, _, _ := strings.Cut(part, "=")
+		keys = append(keys, key+"="+masked)
+	}
+	return text + "?" + strings.Join(keys, "&")
+}
+
+// MaskURL is a URL without credentials: what may be printed and recorded.
+func MaskURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return masked
+	}
+	return maskURL(u)
+}
+
+// maskURLError takes the URL out of an error of net/url.
+func maskURLError(err error) error {
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		return ue.Err
+	}
+	return err
+}
+
+// scrubber takes secrets out of sentences that come from elsewhere: a server
+// may well say "invalid key sk-…".
+type scrubber struct{ replacer *strings.Replacer }
+
+// newScrubber knows the secrets of a configuration. Very short ones are left
+// alone: they would blot out innocent text and protect nothing.
+func newScrubber(c *Config) scrubber {
+	var secrets []string
+	add := func(s string) {
+		if len(s) >= 4 && !slices.Contains(secrets, s) {
+			secrets = append(secrets, s)
+		}
+	}
+	add(c.Client.APIKey)
+	for name, values := range c.Client.Headers {
+		if !openHeader(name) {
+			for _, v := range values {
+				add(v)
+				add(strings.TrimPrefix(v, "Bearer "))
+			}
+		}
+	}
+	for _, raw := range append(slices.Clone(c.URLs), c.Client.Proxy) {
+		u, err := url.Parse(raw)
+		if err != nil {
+			continue
+		}
+		if u.User != nil {
+			password, _ := u.User.Password()
+			add(u.User.String())
+			add(password)
+		}
+		for _, values := range u.Query() {
+			for _, v := range values {
+				add(v)
+			}
+		}
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, s := range secrets {
+		pairs = append(pairs, s, masked)
+	}
+	return scrubber{strings.NewReplacer(pairs...)}
+}
+
+func (s scrubber) clean(text string) string { return s.replacer.Replace(text) }
+
+// openHeader lists the headers whose values are no secrets.
+func openHeader(name string) bool {
+	switch http.CanonicalHeaderKey(name) {
+	case "Accept", "Content-Type", "User-Agent", "X-Request-Id":
+		return true
+	}
+	return false
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,156 @@
+package replay
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retrace/record"
+)
+
+// Outcome is how a run went, in counts. Planned is always the sum of the four
+// states.
+type Outcome struct {
+	Target Target
+	// Planned counts the requests of the trace, the others how they ended.
+	Planned   int64
+	Completed int64
+	Failed    int64
+	Cancelled int64
+	NotSent   int64
+	// Reasons counts those not sent, by reason.
+	Reasons map[string]int64
+	// Errors has the first failed request's sentence of each class.
+	Errors map[string]string
+	// Interrupted says that ctx ended the run, TimedOut that MaxDuration did.
+	Interrupted bool
+	TimedOut    bool
+	// Opened and Reused count the connections that requests got.
+	Opened int64
+	Reused int64
+	// Notes are sentences worth telling after the run.
+	Notes []string
+}
+
+// Lost says whether requests failed or were left out, other than by
+// MaxDuration: exit status 3.
+func (o *Outcome) Lost() bool {
+	lost := o.Failed + o.Cancelled + o.NotSent
+	if o.TimedOut {
+		lost -= o.Cancelled + o.Reasons[reasonMaxDuration]
+	}
+	return lost > 0
+}
+
+// Progress is a look at a run under way.
+type Progress struct {
+	// Elapsed is the time since the origin, negative before it.
+	Elapsed time.Duration
+	// Planned counts the requests read so far; Known says that these are all.
+	Planned int64
+	Known   bool
+	// Sent counts those handed to a connection, InFlight those being served,
+	// Waiting those in line for a slot.
+	Sent     int64
+	InFlight int64
+	Waiting  int64
+	// Done counts all that are over, Failed and NotSent those among them.
+	Done    int64
+	Failed  int64
+	NotSent int64
+	// Lag is the largest lateness of a send since the last look.
+	Lag time.Duration
+}
+
+// The reasons why a request is not sent.
+const (
+	reasonInFlight    = "in flight limit reached"
+	reasonInterrupted = "interrupted"
+	reasonMaxDuration = "after the maximal duration"
+	reasonPredecessor = "predecessor failed"
+	reasonNoOutput    = "no output at the source"
+	reasonSink        = "results could not be stored"
+	reasonTrace       = "the trace could not be read on"
+)
+
+// tally is the running count of a run.
+type tally struct {
+	planned, sent, completed, failed, cancelled, notSent atomic.Int64
+
+	opened, reused, compressed, longer, raised, retried atomic.Int64
+
+	lag atomic.Int64 // the largest since the last look
+
+	mu      sync.Mutex
+	reasons map[string]int64
+	errors  map[string]string
+}
+
+func (t *tally) note(res *record.Result) {
+	switch res.State {
+	case record.Completed:
+		t.completed.Add(1)
+	case record.Failed:
+		t.failed.Add(1)
+		t.mu.Lock()
+		if _, found := t.errors[res.Class]; !found {
+			t.errors[res.Class] = res.Error
+		}
+		t.mu.Unlock()
+	case record.Cancelled:
+		t.cancelled.Add(1)
+	case record.NotSent:
+		t.notSent.Add(1)
+		t.mu.Lock()
+		t.reasons[res.Reason]++
+		t.mu.Unlock()
+	}
+}
+
+func (t *tally) late(lag time.Duration) {
+	for {
+		old := t.lag.Load()
+		if int64(lag) <= old || t.lag.CompareAndSwap(old, int64(lag)) {
+			return
+		}
+	}
+}
+
+func (t *tally) done() int64 {
+	return t.completed.Load() + t.failed.Load() + t.cancelled.Load() + t.notSent.Load()
+}
+
+// outcome makes the final account, and checks it.
+func (e *engine) outcome() (Outcome, error) {
+	t := &e.tally
+	o := Outcome{
+		Target: e.target, Planned: t.planned.Load(),
+		Completed: t.completed.Load(), Failed: t.failed.Load(), Cancelled: t.cancelled.Load(), NotSent: t.notSent.Load(),
+		Reasons: t.reasons, Errors: t.errors, Opened: t.opened.Load(), Reused: t.reused.Load(),
+	}
+	reason := e.stopReason()
+	o.Interrupted, o.TimedOut = reason == reasonInterrupted, reason == reasonMaxDuration
+	add := func(n int64, format string) {
+		if n > 0 {
+			o.Notes = append(o.Notes, fmt.Sprintf(format, n))
+		}
+	}
+	for i, name := range optionalFields {
+		if e.bodies.refused.Load()&(1<<i) != 0 {
+			o.Notes = append(o.Notes, "the server refused the field "+name+": left out")
+		}
+	}
+	add(t.compressed.Load(), "%d answers came compressed, though asked not to be: their moments are the compressor's")
+	add(t.longer.Load(), "%d prompts are shorter than the server's template and stayed longer than wanted")
+	add(t.raised.Load(), "%d requests without input or output at the source were sent with one token")
+	add(t.retried.Load(), "%d requests met a connection that the server had just closed, and were made once more")
+	if e.planner != nil {
+		add(e.planner.Orphans(), "%d turns lack their earlier turn: their prompts are the new part alone")
+	}
+	if t.done() != o.Planned {
+		return o, fmt.Errorf("account for requests: %d planned, but %d completed, %d failed, %d cancelled, %d not sent",
+			o.Planned, o.Completed, o.Failed, o.Cancelled, o.NotSent)
+	}
+	return o, nil
+}

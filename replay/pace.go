@@ -1,0 +1,86 @@
+package replay
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// clock gives offsets from the schedule's origin on the monotonic clock. The
+// wall clock is read once.
+type clock struct {
+	base  time.Time
+	shift atomic.Int64 // the origin, from base
+}
+
+func newClock() *clock { return &clock{base: time.Now()} }
+
+// now is the offset from the origin; until one is set, from the clock's start.
+func (c *clock) now() time.Duration { return time.Since(c.base) - time.Duration(c.shift.Load()) }
+
+// raw is a moment from the clock's start, never 0; offset is what it is from
+// the origin.
+func (c *clock) raw() int64                     { return int64(max(time.Since(c.base), 1)) }
+func (c *clock) offset(raw int64) time.Duration { return time.Duration(raw - c.shift.Load()) }
+
+// setOrigin puts the origin at a wall-clock time, or, where that is zero, a
+// moment ahead.
+func (c *clock) setOrigin(at time.Time) {
+	origin := time.Since(c.base) + lead
+	if !at.IsZero() {
+		origin = at.Sub(c.base.Round(0))
+	}
+	c.shift.Store(int64(origin))
+}
+
+// wall is the wall-clock time of the origin.
+func (c *clock) wall() time.Time {
+	return c.base.Add(time.Duration(c.shift.Load())).Round(0)
+}
+
+// alarm wakes the pacer at deadlines.
+//
+// A Go timer in an otherwise idle process is up to a millisecond late, for
+// epoll_wait counts in milliseconds; in a busy process the timers are looked
+// at often, but the network poller seldom is. So on Linux both are set: the
+// timer, and a timerfd, which ends the poller's wait to within some 50 µs.
+// Measured on two cores at 1,000 wake-ups/s in an idle process: p99 0.1 ms with
+// both, 1.1 ms with the timer alone. Nothing spins.
+type alarm struct {
+	timer *time.Timer
+	fine  *fineTimer // nil where there is none
+}
+
+func newAlarm(coarse bool) *alarm {
+	a := &alarm{timer: time.NewTimer(time.Hour)}
+	if !coarse {
+		a.fine = newFineTimer()
+	}
+	return a
+}
+
+func (a *alarm) close() {
+	a.timer.Stop()
+	if a.fine != nil {
+		a.fine.close()
+	}
+}
+
+// wait returns after d, when changed gets a token, or when ctx is done,
+// whichever is first.
+func (a *alarm) wait(ctx context.Context, d time.Duration, changed <-chan struct{}) {
+	if d <= 0 {
+		return
+	}
+	a.timer.Reset(d)
+	var fine <-chan struct{}
+	if a.fine != nil && a.fine.set(d) {
+		fine = a.fine.fired
+	}
+	select {
+	case <-a.timer.C:
+	case <-fine:
+	case <-changed:
+	case <-ctx.Done():
+	}
+}

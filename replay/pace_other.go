@@ -1,0 +1,14 @@
+//go:build !linux
+
+package replay
+
+import "time"
+
+// fineTimer exists on Linux alone; elsewhere Go's timers must do.
+type fineTimer struct{ fired chan struct{} }
+
+func newFineTimer() *fineTimer { return nil }
+
+func (*fineTimer) set(time.Duration) bool { return false }
+
+func (*fineTimer) close() {}

@@ -1,0 +1,250 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"retrace/record"
+	"retrace/replay/prompt"
+)
+
+const (
+	// readyEvery is the time between two looks at a server that is not there yet.
+	readyEvery = 250 * time.Millisecond
+	// getTimeout bounds each request that is not for generation.
+	getTimeout = 5 * time.Second
+	// probeWords is the length of the prompt that learns the overhead.
+	probeWords = 16
+)
+
+// prepare waits for the servers and learns what is to be known of them. The
+// result is that of the overhead probe, nil where there was none.
+func (e *engine) prepare(ctx context.Context) (*record.Result, error) {
+	t := &e.target
+	for _, s := range e.client.servers {
+		t.URLs = append(t.URLs, MaskURL(s.base))
+	}
+	t.Proxy, t.Model, t.ServerBlockSize = e.client.proxy, e.cfg.Model, e.cfg.ServerBlockSize
+	reachable := true
+	for i := range e.client.servers {
+		if err := e.await(ctx, &e.client.servers[i]); err != nil {
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("wait for server: %w", ctx.Err())
+			}
+			reachable = false
+			e.remark("server %s is not ready: %v; sending all the same", t.URLs[i], e.scrub.clean(err.Error()))
+		}
+	}
+	if reachable {
+		e.learn(ctx)
+	}
+	var probe *record.Result
+	if reachable && e.cfg.Prompt == Text {
+		probe = e.probe(ctx)
+	}
+	e.addresses()
+	return probe, e.startPredictor()
+}
+
+func (e *engine) remark(format string, args ...any) {
+	e.target.Notes = append(e.target.Notes, fmt.Sprintf(format, args...))
+}
+
+// learn asks for the model and the block size where they were not given.
+func (e *engine) learn(ctx context.Context) {
+	t, s := &e.target, &e.client.servers[0]
+	if t.Model == "" {
+		model, err := e.firstModel(ctx, s)
+		if err != nil {
+			e.remark("no model is named: %v; requests go without one", e.scrub.clean(err.Error()))
+		}
+		t.Model = model
+		if model != "" {
+			e.cfg.Model = model
+			e.bodies.setModel(model)
+		}
+	}
+	if t.ServerBlockSize == 0 && e.cfg.Prompt != Literal {
+		t.ServerBlockSize = e.blockSize(ctx, s)
+	}
+}
+
+// await returns when the server answers, or with why it does not.
+func (e *engine) await(ctx context.Context, s *server) error {
+	deadline := time.Now().Add(e.cfg.ReadyTimeout)
+	for {
+		err := e.ready(ctx, s)
+		var wait *notYet
+		if err == nil || !errors.As(err, &wait) || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(readyEvery):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// notYet wraps what may pass while a server starts.
+type notYet struct{ error }
+
+// Unwrap is errors.Unwrap's.
+func (n *notYet) Unwrap() error { return n.error }
+
+func (e *engine) ready(ctx context.Context, s *server) error {
+	code, _, err := e.get(ctx, s, "/health", 1<<10)
+	if err == nil && code == http.StatusNotFound {
+		code, _, err = e.get(ctx, s, "/v1/models", 1<<10)
+	}
+	switch {
+	case err != nil:
+		return err
+	case code >= 500:
+		return &notYet{fmt.Errorf("HTTP %d", code)}
+	}
+	return nil // it answers, whatever it says
+}
+
+// get makes a request that is not for generation.
+func (e *engine) get(ctx context.Context, s *server, path string, most int64) (code int, body []byte, err error) {
+	u, err := endpoint(s.base, path)
+	if err != nil {
+		return 0, nil, err
+	}
+	a := &attempt{clock: e.clock}
+	ctx, done := context.WithTimeout(httptrace.WithClientTrace(ctx, a.trace()), getTimeout)
+	defer done()
+	header := e.client.header.Clone()
+	header.Del("Content-Type")
+	header.Set("Accept", "*/*")
+	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	if u.User != nil && header.Get("Authorization") == "" {
+		password, _ := u.User.Password()
+		req.SetBasicAuth(u.User.Username(), password)
+	}
+	resp, err := e.client.transport.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		class := a.classify(err)
+		err = fmt.Errorf("%s: %w", class, err)
+		if class == record.ClassConnect || class == record.ClassTruncated {
+			err = &notYet{err}
+		}
+		return 0, nil, err
+	}
+	defer resp.Body.Close() // read as far as wanted
+	body, err = io.ReadAll(io.LimitReader(resp.Body, most))
+	return resp.StatusCode, body, err
+}
+
+func (e *engine) firstModel(ctx context.Context, s *server) (string, error) {
+	code, body, err := e.get(ctx, s, "/v1/models", 1<<20)
+	if err != nil {
+		return "", err
+	}
+	if code != http.StatusOK {
+		return "", fmt.Errorf("GET /v1/models: HTTP %d", code)
+	}
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return "", fmt.Errorf("GET /v1/models: %w", err)
+	}
+	if len(list.Data) == 0 {
+		return "", errors.New("GET /v1/models: found no model")
+	}
+	return list.Data[0].ID, nil
+}
+
+// vLLM's name for its configuration; the labels' order is not fixed.
+var cacheConfig = regexp.MustCompile(`(?m)^vllm:cache_config_info\{[^}]*\bblock_size="(\d+)"`)
+
+// blockSize is the server's prefix block, 0 where it does not tell.
+func (e *engine) blockSize(ctx context.Context, s *server) int {
+	code, body, err := e.get(ctx, s, "/metrics", 16<<20)
+	if err != nil || code != http.StatusOK {
+		return 0
+	}
+	m := cacheConfig.FindSubmatch(body)
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(string(m[1]))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// probe sends one short prompt, and learns from the server's count of it what
+// the template adds.
+func (e *engine) probe(ctx context.Context) *record.Result {
+	words := prompt.NewPrompt(prompt.Segment{Key: 0, N: probeWords, Kind: prompt.Tail})
+	j := &job{api: e.cfg.API, prompt: words, output: 1, res: record.NewResult()}
+	j.res.ID, j.res.Mark, j.res.Shard = "overhead-probe", record.Overhead, e.cfg.Shard
+	j.res.Model = e.target.Model
+	j.res.WantedInput, j.res.WantedOutput = probeWords, 1
+	j.res.Scheduled = e.clock.now()
+	j.res.Granted = j.res.Scheduled
+	e.exchange(ctx, j)
+	e.tally.sent.Store(0)
+	e.tally.lag.Store(0)
+	switch {
+	case j.res.State != record.Completed:
+		e.remark("the probe for the template's overhead failed (%s): %s; prompts are not cut", j.res.Class, j.res.Error)
+	case j.res.PromptTokens == record.Unknown:
+		e.remark("the server does not count prompt tokens: the template's overhead is unknown, prompts are not cut")
+	case j.res.PromptTokens < probeWords:
+		e.remark("the server counts %d tokens for %d words: prompts are not cut", j.res.PromptTokens, probeWords)
+	default:
+		e.target.Overhead = j.res.PromptTokens - probeWords
+	}
+	return &j.res
+}
+
+// addresses notes what the names stood for.
+func (e *engine) addresses() {
+	n := e.client.names
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, entry := range n.known {
+		e.target.Addresses = append(e.target.Addresses, entry.addrs...)
+	}
+	slices.Sort(e.target.Addresses)
+}
+
+func (e *engine) startPredictor() (err error) {
+	if e.target.ServerBlockSize <= 0 || e.cfg.Prompt == Literal {
+		return nil
+	}
+	over := int(e.target.Overhead)
+	e.predict, err = prompt.NewPredictor(prompt.PredictorConfig{
+		Maker: e.bodies.maker, Text: e.cfg.Prompt == Text, BlockSize: e.target.ServerBlockSize, Head: over, Overhead: over,
+	})
+	return err
+}
+
+// shift moves a result's times, which were taken before the origin was chosen.
+func shift(res *record.Result, by time.Duration) {
+	for _, t := range []*time.Duration{
+		&res.Scheduled, &res.Granted, &res.Sent, &res.FirstByte, &res.FirstOutput, &res.FirstContent, &res.LastOutput, &res.End,
+	} {
+		if *t != record.NoTime {
+			*t -= by
+		}
+	}
+}
+
+var _ net.Conn = (*conn)(nil)

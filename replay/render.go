@@ -1,0 +1,78 @@
+package replay
+
+import "time"
+
+// soon is how close to its time a job must be for its body to be rendered
+// without room for it: in closed sessions a turn may come up that is due
+// before what the look-ahead holds.
+const soon = 5 * time.Millisecond
+
+// render turns plans into bodies, ahead of the pacer, within the look-ahead.
+func (e *engine) render() {
+	for {
+		j := e.queue.draft(e.life)
+		if j == nil {
+			return
+		}
+		j.held = e.bodies.size(j)
+		if e.sessions != nil && j.due-e.clock.now() < soon && e.drafts.roomTwice(j.held) {
+			e.drafts.force(j.held)
+		} else if !e.drafts.take(e.life, j.held) {
+			return
+		}
+		e.draft(j)
+		close(j.ready)
+	}
+}
+
+// draft renders one body. Predictions are made here, for jobs pass in the
+// order of their sending.
+func (e *engine) draft(j *job) {
+	if e.predict != nil && j.source == nil {
+		j.res.PredictedHit = e.predict.Add(j.prompt)
+	}
+	j.body, j.err = e.body(j)
+	if j.err != nil {
+		e.drafts.give(j.held)
+		j.held = 0
+	}
+}
+
+func (e *engine) body(j *job) (*[]byte, error) {
+	buf := bufferPool.Get().(*[]byte)
+	b, err := e.bodies.append((*buf)[:0], j)
+	if err != nil {
+		return nil, err
+	}
+	*buf = b
+	return buf, nil
+}
+
+// report calls Config.Progress, and skips a beat where it is slow.
+func (e *engine) report() {
+	if e.cfg.Progress == nil {
+		return
+	}
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			e.cfg.Progress(e.progress())
+		case <-e.life.Done():
+			e.cfg.Progress(e.progress())
+			return
+		}
+	}
+}
+
+func (e *engine) progress() Progress {
+	active, waiting := e.slots.counts()
+	t := &e.tally
+	return Progress{
+		Elapsed: e.clock.now(), Planned: t.planned.Load(), Known: e.readAll.Load(),
+		Sent: t.sent.Load(), InFlight: int64(active), Waiting: int64(waiting),
+		Done: t.done(), Failed: t.failed.Load(), NotSent: t.notSent.Load(),
+		Lag: time.Duration(t.lag.Swap(0)),
+	}
+}
