@@ -81,6 +81,14 @@ func (s *Source) Warn(sentence string) { s.ledger.warn(sentence) }
 // the line without its end; the slice is valid during the call only. r is
 // NewRequest with Row set. Errors go through Reject.
 func (s *Source) EachLine(decode func(line []byte, r *record.Request) error, emit func(*record.Request) error) error {
+	return s.lines(rowDecoder(decode), nil, emit)
+}
+
+type rowDecoder func(line []byte, r *record.Request) error
+
+// lines is EachLine for files whose first line is not a row: head, where it is
+// not nil, gets it.
+func (s *Source) lines(decode rowDecoder, head func(line []byte) error, emit func(*record.Request) error) error {
 	lines := newLineReader(s.in)
 	var r record.Request
 	for {
@@ -92,18 +100,39 @@ func (s *Source) EachLine(decode func(line []byte, r *record.Request) error, emi
 			continue
 		}
 		s.Line, s.Offset = lines.line, lines.offset
-		resetRequest(&r)
-		r.Row = s.Row()
-		if err := decode(line, &r); err != nil {
-			if err = s.Reject(err); err != nil {
+		if head != nil {
+			if err := head(line); err != nil {
 				return err
 			}
+			head = nil
 			continue
+		}
+		if err := s.row(line, &r, decode); err != nil {
+			if err == errSkipped {
+				continue
+			}
+			return err
 		}
 		if err := emit(&r); err != nil {
 			return err
 		}
 	}
+}
+
+// errSkipped says that a row was bad and counted.
+var errSkipped = errors.New("row skipped")
+
+func (s *Source) row(line []byte, r *record.Request, decode rowDecoder) error {
+	resetRequest(r)
+	r.Row = s.Row()
+	err := decode(line, r)
+	if err == nil {
+		return nil
+	}
+	if err = s.Reject(err); err == nil {
+		return errSkipped
+	}
+	return err
 }
 
 // endOfLines judges why no further line came: nil at the end of the file.
