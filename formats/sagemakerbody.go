@@ -26,8 +26,8 @@ type inputFacts struct {
 }
 
 // readInputBody tells the API and the lengths of a request body. A body of
-// unknown shape (CSV, several JSON lines, any other JSON) gives no API and
-// unknown lengths.
+// unknown shape (CSV, several JSON lines, any other JSON) gives no API; its
+// lengths are unknown but for a limit that it sets.
 func readInputBody(data []byte) inputFacts {
 	facts := inputFacts{input: record.Unknown, wanted: record.Unknown}
 	obj := jsonObject(data)
@@ -46,7 +46,7 @@ func readInputBody(data []byte) inputFacts {
 		facts.api = apiGenerate
 		facts.wanted = firstCount(jsonObject(obj["parameters"]), "max_new_tokens")
 	default:
-		return facts
+		facts.wanted = firstCount(obj, "max_tokens", "max_completion_tokens")
 	}
 	facts.model = jsonText(obj["model"])
 	return facts

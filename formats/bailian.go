@@ -1,0 +1,350 @@
+package formats
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"retrace/record"
+)
+
+// bailianBlock is the block size of the published Bailian traces, in tokens.
+const bailianBlock = 16
+
+// parentDelay is what a derived file's time_to_parent_chat says.
+const parentDelay = "from the end of the parent's answer to the arrival of this turn"
+
+func init() {
+	register(&Format{
+		Name: "bailian", Title: "Bailian (Qwen) usage trace, session trees",
+		Files: "JSON Lines", BlockSize: bailianBlock, Unit: time.Second,
+		TimeFields: []string{"timestamp", "time_to_parent_chat"},
+		Turns:      TurnsFull,
+		Carries: FieldID | FieldSession | FieldTurn | FieldParent | FieldArrival | FieldDelay |
+			FieldInput | FieldOutput | FieldBlocks | FieldKind,
+		Detect:      detectBailian,
+		NewImporter: func(c ImportConfig) Importer { return newBailianImporter(c) },
+		NewExporter: newBailianExporter,
+	})
+}
+
+func detectBailian(h *Head) Match {
+	switch {
+	case h.Has("chat_id", "parent_chat_id"), h.Has("chat_id", "hash_ids"), h.Has("parent_chat_id", "hash_ids"):
+		return Sure
+	case h.Has("chat_id", "input_length"), h.Has("parent_chat_id", "input_length"):
+		return Sure
+	}
+	return No
+}
+
+// bailianImporter reads Bailian rows.
+type bailianImporter struct {
+	config ImportConfig
+	src    *Source
+	trees  *chatTrees
+	// seen are the chat ids read so far, to notice one that comes twice.
+	seen   map[uint64]struct{}
+	delays bool
+}
+
+func newBailianImporter(c ImportConfig) *bailianImporter {
+	return &bailianImporter{config: c, trees: newChatTrees(), seen: map[uint64]struct{}{}}
+}
+
+// Describe says what a delay means, where there was one.
+func (b *bailianImporter) Describe(h *record.Header) {
+	h.TimeBasis = "arrival"
+	if b.delays {
+		h.DelayMeaning = parentDelay
+	}
+}
+
+// Read reads one file line by line, after a first look at who is whose parent:
+// a parent may come later than its children.
+func (b *bailianImporter) Read(src *Source, emit func(*record.Request) error) error {
+	b.src = src
+	if err := b.readTrees(); err != nil {
+		return err
+	}
+	return src.EachLine(b.decode, emit)
+}
+
+// readTrees notes the parents of the file's chats. Rows that cannot be read
+// are left to the second reading, which reports them.
+func (b *bailianImporter) readTrees() error {
+	o, err := input{name: b.src.Name, path: b.src.path}.open()
+	if err != nil {
+		return err
+	}
+	defer o.close() // read only: nothing can be lost
+	lines := newLineReader(o)
+	for {
+		line, err := lines.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return nil // the second reading meets it too, and says where
+		}
+		if chat, parent, ok := chatAndParent(line); ok {
+			b.trees.add(chat, parent)
+		}
+	}
+}
+
+// chatAndParent finds the two ids of a row that has both and is no root.
+func chatAndParent(line []byte) (chat, parent uint64, ok bool) {
+	rest, found := bytes.CutPrefix(line, []byte(`{"chat_id": `))
+	if found {
+		id, rest, found := bytes.Cut(rest, []byte(`, "parent_chat_id": `))
+		end := bytes.IndexByte(rest, ',')
+		if found && end > 0 {
+			chat, errChat := strconv.ParseUint(string(id), 10, 64)
+			parent, errParent := strconv.ParseUint(string(rest[:end]), 10, 64)
+			if errChat == nil && (errParent == nil || string(rest[:end]) == "-1") {
+				return chat, parent, errParent == nil
+			}
+		}
+	}
+	members, err := ParseObject(bytes.TrimSpace(line))
+	if err != nil {
+		return 0, 0, false
+	}
+	rawChat, _ := Find(members, "chat_id")
+	rawParent, _ := Find(members, "parent_chat_id")
+	if !isNumber(rawChat) || !isNumber(rawParent) {
+		return 0, 0, false
+	}
+	chat, errChat := ParseID(rawChat)
+	parent, errParent := ParseID(rawParent)
+	return chat, parent, errChat == nil && errParent == nil
+}
+
+// decode reads one row.
+func (b *bailianImporter) decode(line []byte, r *record.Request) error {
+	members, err := ParseObject(line)
+	if err != nil {
+		return b.src.jsonFault(err)
+	}
+	d := bailianRow{b: b, r: r}
+	for _, f := range members {
+		if err := d.field(f); err != nil {
+			return err
+		}
+	}
+	if err := d.finish(); err != nil {
+		return err
+	}
+	rendered, err := renderBailian(nil, r, b.config.Unit)
+	if err != nil {
+		return err
+	}
+	r.Exceptions = Reconcile(members, rendered, EqualValue)
+	if _, ok := Find(members, "turn"); !ok {
+		// The turn may yet be counted, but is not the row's.
+		r.Exceptions = append(r.Exceptions, record.Exception{Field: "turn"})
+	}
+	return nil
+}
+
+// bailianRow gathers the fields of one row.
+type bailianRow struct {
+	b       *bailianImporter
+	r       *record.Request
+	chat    uint64
+	parent  uint64
+	hasChat bool
+	child   bool
+	named   bool // session_id is there
+	extra   []Member
+}
+
+// field takes one member; null is as good as absent.
+func (d *bailianRow) field(f Member) (err error) {
+	src, r := d.b.src, d.r
+	if isNull(f.Raw) {
+		if !bailianKnows(f.Key) {
+			d.leave(f)
+		}
+		return nil
+	}
+	switch f.Key {
+	case "chat_id":
+		d.chat, err = d.id(f)
+		d.hasChat = true
+		r.ID = strconv.FormatUint(d.chat, 10)
+	case "parent_chat_id":
+		if string(f.Raw) == "-1" {
+			return nil
+		}
+		d.parent, err = d.id(f)
+		d.child = true
+		r.Parent = strconv.FormatUint(d.parent, 10)
+	case "timestamp":
+		r.Arrival, err = src.Time(f, d.b.config.Unit)
+	case "time_to_parent_chat":
+		return d.delay(f)
+	case "input_length":
+		r.InputTokens, err = src.Count(f)
+	case "output_length":
+		r.OutputTokens, err = src.Count(f)
+	case "type":
+		r.Kind, err = d.text(f)
+	case "turn":
+		var n int64
+		n, err = src.Count(f)
+		r.Turn = int(n)
+	case "hash_ids":
+		r.Blocks, err = src.BlockIDs(f)
+	case "session_id":
+		return d.session(f)
+	default:
+		d.leave(f)
+	}
+	return err
+}
+
+var bailianFields = map[string]bool{
+	"chat_id": true, "parent_chat_id": true, "timestamp": true, "input_length": true, "output_length": true,
+	"type": true, "turn": true, "hash_ids": true, "session_id": true, "time_to_parent_chat": true,
+}
+
+func bailianKnows(key string) bool { return bailianFields[key] }
+
+// leave keeps a field that the format does not define.
+func (d *bailianRow) leave(f Member) {
+	d.b.src.Unknown(f.Key)
+	d.extra = append(d.extra, f)
+}
+
+func (d *bailianRow) id(f Member) (uint64, error) {
+	id, err := ParseID(f.Raw)
+	if err != nil || !isNumber(f.Raw) {
+		expected := "an integer from 0 to 2^64−1"
+		if f.Key == "parent_chat_id" {
+			expected += ", or -1"
+		}
+		return 0, d.b.src.Fault(f.Key, f.Raw, expected)
+	}
+	return id, nil
+}
+
+func (d *bailianRow) text(f Member) (string, error) {
+	if f.Raw[0] != '"' {
+		return "", d.b.src.Fault(f.Key, f.Raw, "a string")
+	}
+	s, _ := DecodeString(f.Raw)
+	return s, nil
+}
+
+// delay takes the time since the parent's end. A negative one (the user did
+// not wait for the answer) is no delay to replay: only its literal is kept.
+func (d *bailianRow) delay(f Member) (err error) {
+	if isNumber(f.Raw) && f.Raw[0] == '-' {
+		if _, _, err := ParseTime(f.Raw[1:], d.b.config.Unit); err == nil {
+			return nil
+		}
+	}
+	d.r.Delay, err = d.b.src.Time(f, d.b.config.Unit)
+	return err
+}
+
+// session takes a derived file's own session, which overrides the tree's.
+func (d *bailianRow) session(f Member) error {
+	switch {
+	case f.Raw[0] == '"':
+		d.r.Session, _ = DecodeString(f.Raw)
+	case isNumber(f.Raw):
+		d.r.Session = string(f.Raw)
+	default:
+		return d.b.src.Fault(f.Key, f.Raw, "a string or a number")
+	}
+	d.named = d.r.Session != ""
+	return nil
+}
+
+// finish checks the row as a whole and finds its session.
+func (d *bailianRow) finish() error {
+	r := d.r
+	if d.hasChat && d.child && d.chat == d.parent {
+		return d.b.src.Fault("parent_chat_id", []byte(r.Parent), "another chat than the row's own")
+	}
+	if len(r.Blocks) > 0 && !fitsBlocks(r.InputTokens, len(r.Blocks), d.b.config.BlockSize) {
+		return d.b.blockFault(r.InputTokens, len(r.Blocks))
+	}
+	r.Observed.Failed = r.InputTokens == 0 || r.OutputTokens == 0
+	if r.Delay != record.NoTime {
+		d.b.delays = true
+	}
+	if len(d.extra) > 0 {
+		r.Extra = AppendObject(nil, d.extra)
+	}
+	if d.hasChat {
+		if _, twice := d.b.seen[d.chat]; twice {
+			d.b.src.Warn("chat_id occurs more than once: sessions may be mixed (convert files of different traces apart)")
+		}
+		d.b.seen[d.chat] = struct{}{}
+	}
+	if !d.named && (d.hasChat || d.child) {
+		from := d.chat
+		if d.child {
+			from = d.parent
+		}
+		r.Session = strconv.FormatUint(d.b.trees.root(from), 10)
+	}
+	return nil
+}
+
+// blockFault is the error of a row whose blocks do not fit its length.
+func (b *bailianImporter) blockFault(tokens int64, n int) error {
+	if tokens == record.Unknown {
+		return b.src.Fault("input_length", []byte("none"), "the length of the prompt that has hash_ids")
+	}
+	m := mooncakeImporter{config: b.config, src: b.src}
+	return m.blockFault(tokens, n)
+}
+
+// renderBailian is the row that stands for r, whose Arrival is on the source's clock.
+func renderBailian(row []Member, r *record.Request, unit time.Duration) ([]Member, error) {
+	add := func(key string, raw []byte) { row = append(row, Member{key, raw}) }
+	if r.ID != "" {
+		add("chat_id", []byte(r.ID))
+	}
+	parent := r.Parent
+	if parent == "" {
+		parent = "-1"
+	}
+	add("parent_chat_id", []byte(parent))
+	if r.Arrival != record.NoTime {
+		add("timestamp", AppendTime(nil, r.Arrival, unit))
+	}
+	if r.InputTokens != record.Unknown {
+		add("input_length", strconv.AppendInt(nil, r.InputTokens, 10))
+	}
+	if r.OutputTokens != record.Unknown {
+		add("output_length", strconv.AppendInt(nil, r.OutputTokens, 10))
+	}
+	if r.Kind != "" {
+		add("type", AppendString(nil, r.Kind))
+	}
+	if r.Turn != 0 {
+		add("turn", strconv.AppendInt(nil, int64(r.Turn), 10))
+	}
+	if len(r.Blocks) > 0 {
+		add("hash_ids", appendIDs(nil, r.Blocks))
+	}
+	if r.Delay != record.NoTime {
+		add("time_to_parent_chat", AppendTime(nil, r.Delay, unit))
+	}
+	if r.Extra == nil {
+		return row, nil
+	}
+	extra, err := ParseObject(r.Extra)
+	if err != nil {
+		return row, fmt.Errorf("read leftovers: %w", err)
+	}
+	return append(row, extra...), nil
+}

@@ -1,0 +1,187 @@
+package formats
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"retrace/record"
+)
+
+// burstExporter writes BurstGPT rows.
+type burstExporter struct {
+	w      *bufio.Writer
+	layout burstLayout
+	unit   time.Duration
+	origin time.Duration
+	// same says that the source was BurstGPT too.
+	same  bool
+	clock exportClock
+	buf   []byte
+	extra []Member
+}
+
+func newBurstExporter(w io.Writer, h *record.Header) Exporter {
+	e := &burstExporter{w: bufio.NewWriter(w), unit: time.Second}
+	names := burstRelease1
+	if h.Turns != "" {
+		names = burstRelease3
+	}
+	if h.Source == "burstgpt" {
+		e.same = true
+		if h.Unit > 0 {
+			e.unit = h.Unit
+		}
+		if len(h.Layout) > 0 {
+			names = h.Layout
+		}
+	}
+	if !h.Wall {
+		e.origin = h.Origin
+	}
+	layout, err := newBurstLayout(names)
+	if err != nil { // a header that no importer made
+		layout, _ = newBurstLayout(burstRelease3)
+	}
+	e.layout = layout
+	e.writeHeader()
+	return e
+}
+
+// writeHeader cannot fail but through the buffer's later errors.
+func (e *burstExporter) writeHeader() {
+	e.buf = e.buf[:0]
+	for i, name := range e.layout.names {
+		if i > 0 {
+			e.buf = append(e.buf, ',')
+		}
+		e.buf = appendCell(e.buf, []byte(name))
+	}
+	_, _ = e.w.Write(append(e.buf, '\n'))
+}
+
+// Write writes one row.
+func (e *burstExporter) Write(r *record.Request) error {
+	e.extra = nil
+	if e.same && r.Extra != nil {
+		var err error
+		if e.extra, err = ParseObject(r.Extra); err != nil {
+			return fmt.Errorf("write request %s: read its leftovers: %w", r.Key(), err)
+		}
+	}
+	e.buf = e.buf[:0]
+	for i := range e.layout.fields {
+		if i > 0 {
+			e.buf = append(e.buf, ',')
+		}
+		e.buf = appendCell(e.buf, e.cell(i, r))
+	}
+	_, err := e.w.Write(append(e.buf, '\n'))
+	return err
+}
+
+// cell is the cell of column i.
+func (e *burstExporter) cell(i int, r *record.Request) []byte {
+	field := e.layout.fields[i]
+	if field == "" {
+		raw, _ := Find(e.extra, e.layout.names[i])
+		text, _ := DecodeString(raw)
+		return []byte(text)
+	}
+	rendered := e.render(field, r)
+	if !e.same {
+		return rendered
+	}
+	for _, x := range r.Exceptions {
+		switch {
+		case x.Field == field:
+			return x.Raw
+		case x.Field == field+plusMark && isZeros(rendered, x.Raw):
+			return append(rendered, x.Raw...)
+		}
+	}
+	return rendered
+}
+
+// render is the cell as the request's fields give it.
+func (e *burstExporter) render(field string, r *record.Request) []byte {
+	switch field {
+	case colTime:
+		return AppendTime(nil, e.clock.at(r)+e.origin, e.unit)
+	case colSession:
+		return []byte(r.Session)
+	case colElapsed:
+		if r.Observed.Latency == record.NoTime {
+			return nil
+		}
+		return AppendTime(nil, r.Observed.Latency, time.Second)
+	case colModel:
+		return []byte(r.Model)
+	case colRequest:
+		return countCell(r.InputTokens)
+	case colResponse:
+		return countCell(e.response(r))
+	case colTotal:
+		sum := *r
+		sum.OutputTokens = e.response(r)
+		return countCell(burstTotal(&sum))
+	}
+	return []byte(e.kind(r))
+}
+
+// response is the answer's length: of another source, what it observed where
+// it does not say what was wanted.
+func (e *burstExporter) response(r *record.Request) int64 {
+	if !e.same && r.OutputTokens == record.Unknown {
+		return r.Observed.OutputTokens
+	}
+	return r.OutputTokens
+}
+
+// kind is the log type: conversations are what has a session.
+func (e *burstExporter) kind(r *record.Request) string {
+	switch {
+	case e.same || r.Kind != "":
+		return r.Kind
+	case r.Session != "":
+		return "Conversation log"
+	}
+	return "API log"
+}
+
+func countCell(n int64) []byte {
+	if n == record.Unknown {
+		return nil
+	}
+	return strconv.AppendInt(nil, n, 10)
+}
+
+// Close writes out what is buffered.
+func (e *burstExporter) Close() error { return e.w.Flush() }
+
+// exportClock gives each request a time, for formats whose rows must have one:
+// a turn that has a delay alone comes that long after the session's previous
+// turn (which takes no time here: what it takes is not known).
+type exportClock struct {
+	last map[string]time.Duration
+}
+
+// at is the offset of r from the trace's origin.
+func (c *exportClock) at(r *record.Request) time.Duration {
+	at := r.Arrival
+	if at == record.NoTime {
+		at = c.last[r.Session]
+		if r.Delay != record.NoTime {
+			at += r.Delay
+		}
+	}
+	if r.Session != "" {
+		if c.last == nil {
+			c.last = map[string]time.Duration{}
+		}
+		c.last[r.Session] = at
+	}
+	return at
+}
