@@ -27,15 +27,18 @@ type usage struct {
 }
 
 // build compiles the commands, in their own module.
-func build(ctx context.Context, o *options) error {
+func build(ctx context.Context, o *options, commands []string) error {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "retrace")
 	list.Stderr = o.stderr
 	root, err := list.Output()
 	if err != nil {
 		return fmt.Errorf("find the commands: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", o.bin+string(filepath.Separator),
-		"./cmd/trace-convert", "./cmd/trace-replay", "./cmd/trace-sim")
+	args := []string{"build", "-o", o.bin + string(filepath.Separator)}
+	for _, name := range commands {
+		args = append(args, "./cmd/"+name)
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = strings.TrimSpace(string(root))
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = o.stderr

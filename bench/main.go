@@ -35,15 +35,16 @@ type options struct {
 // measurement is one of the things that can be asked for.
 type measurement struct {
 	name, title string
+	commands    []string
 	run         func(context.Context, *options) error
 }
 
 // measurements come in the order in which "all" runs them: those of memory
 // first, while this process is small, for a child's peak counts from there.
 var measurements = []measurement{
-	{"memory", "Memory: peak resident set", measureMemory},
-	{"replay", "Replay: lateness of sends", measureReplay},
-	{"convert", "Convert, size and reading back", measureConvert},
+	{"memory", "Memory: peak resident set", []string{"trace-convert", "trace-replay", "trace-sim"}, measureMemory},
+	{"replay", "Replay: lateness of sends", []string{"trace-replay", "trace-sim"}, measureReplay},
+	{"convert", "Convert, size and reading back", []string{"trace-convert"}, measureConvert},
 }
 
 // run measures what args name and prints one Markdown table each.
@@ -116,13 +117,13 @@ func measure(ctx context.Context, o *options) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	o.scratch, o.bin = dir, filepath.Join(dir, "bin")
-	if err := build(ctx, o); err != nil {
-		return err
-	}
 	fmt.Fprintf(o.stdout, "%s\n", machine())
 	for _, m := range measurements {
 		if !slices.Contains(o.asked, m.name) && !slices.Contains(o.asked, "all") {
 			continue
+		}
+		if err := build(ctx, o, m.commands); err != nil {
+			return err
 		}
 		fmt.Fprintf(o.stdout, "\n### %s\n\n", m.title)
 		if err := m.run(ctx, o); err != nil {

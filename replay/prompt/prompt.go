@@ -54,6 +54,13 @@ func (p *Prompt) add(s Segment) {
 // Tokens is the prompt's length in tokens (words, where it is rendered as text).
 func (p Prompt) Tokens() int { return p.tokens }
 
+// Size is the memory in bytes that the prompt's segments take, for those who
+// hold many prompts and count.
+func (p Prompt) Size() int { return len(p.segs) * segmentSize }
+
+// segmentSize is what a Segment takes with its padding.
+const segmentSize = 16
+
 // Segments is a copy of the prompt's segments; none is empty.
 func (p Prompt) Segments() []Segment { return slices.Clone(p.segs) }
 

@@ -3,6 +3,7 @@ package prompt
 import (
 	"slices"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 )
@@ -11,6 +12,15 @@ func TestNewPromptDropsEmptySegments(t *testing.T) {
 	p := NewPrompt(Segment{Key: 1, N: 0}, Segment{Key: 2, N: 3}, Segment{Key: 3, N: 0})
 	if want := []Segment{{Key: 2, N: 3}}; !slices.Equal(p.Segments(), want) || p.Tokens() != 3 {
 		t.Errorf("segments %v of %d tokens, want %v", p.Segments(), p.Tokens(), want)
+	}
+}
+
+func TestSize(t *testing.T) {
+	if segmentSize != unsafe.Sizeof(Segment{}) {
+		t.Errorf("a segment takes %d bytes, not %d", unsafe.Sizeof(Segment{}), segmentSize)
+	}
+	if got := NewPrompt(Segment{N: 1}, Segment{N: 2}, Segment{}).Size(); got != 2*segmentSize {
+		t.Errorf("two segments take %d bytes", got)
 	}
 }
 
