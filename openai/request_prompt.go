@@ -69,7 +69,11 @@ func (s *scanner) tokens(dst []uint32) ([]uint32, error) {
 	if dst == nil {
 		dst = make([]uint32, 0, min(len(s.data)-s.pos, 1<<20)/5+1)
 	}
-	b, i := s.data, s.pos+1
+	b, i := s.data, skipSpace(s.data, s.pos+1)
+	if i < len(b) && b[i] == ']' {
+		s.pos = i + 1
+		return dst, nil
+	}
 	for {
 		if i < len(b) && b[i] <= ' ' {
 			i = skipSpace(b, i)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"retrace/openai"
@@ -37,6 +38,7 @@ func TestParseCompletion(t *testing.T) {
 		{"texts", ` { "prompt" : [ "a" , "" ] } `, openai.CompletionRequest{Params: params(nil), Prompts: []openai.Prompt{text("a"), text("")}}},
 		{"tokens", `{"prompt":[0, 1 ,4294967295]}`, openai.CompletionRequest{Params: params(nil), Prompts: []openai.Prompt{tokens(0, 1, math.MaxUint32)}}},
 		{"token lists", `{"prompt":[[1,2],[3]]}`, openai.CompletionRequest{Params: params(nil), Prompts: []openai.Prompt{tokens(1, 2), tokens(3)}}},
+		{"empty lists", `{"prompt":[[],[ ],[1]]}`, openai.CompletionRequest{Params: params(nil), Prompts: []openai.Prompt{tokens(), tokens(), tokens(1)}}},
 		{"empty list", `{"prompt":[ ]}`, openai.CompletionRequest{Params: params(nil)}},
 		{"null prompt", `{"prompt":null}`, openai.CompletionRequest{Params: params(nil)}},
 		{"last of two keys", `{"prompt":"a","prompt":[1],"n":2,"n":3}`, openai.CompletionRequest{
@@ -56,10 +58,7 @@ func TestParseCompletion(t *testing.T) {
 			if err := openai.ParseCompletion([]byte(c.body), &got); err != nil {
 				t.Fatal(err)
 			}
-			if len(got.Prompts) == 0 {
-				got.Prompts = nil
-			}
-			if d := cmp.Diff(c.want, got); d != "" {
+			if d := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("want − got +:\n%s", d)
 			}
 		})
