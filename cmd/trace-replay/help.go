@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+)
+
+const usageHead = `Replay a trace against an OpenAI-compatible server, on the trace's own schedule.
+
+Usage:
+
+    trace-replay [flags] TRACE --url URL [-o RUN.rec]
+
+TRACE is a .trace file, a recording's trace, or any foreign format that
+trace-convert reads (plain, gzip or zstd; - is standard input). Requests leave at
+their recorded offsets whatever the server does; how late they were is part of
+the summary. The plan and the progress go to stderr, the summary to stdout.
+
+Examples:
+
+    trace-replay conversation.jsonl --url sim --limit 100 --speed 10
+        the first 100 requests, ten times as fast, to the built-in server
+    trace-replay day.trace --url http://gpu-node:8000 --start 1h --end 2h -o hour.rec
+        one hour of a trace, recorded; analyse it with trace-analyze hour.rec
+    trace-replay day.trace --url http://a:8000 --url http://b:8000 --max-concurrency 64
+        two replicas in turns, at most 64 requests at once, the others wait
+    trace-replay chats.trace --url https://api.example.com --api chat --json
+        chat completions; the API key is that of OPENAI_API_KEY
+    trace-replay day.trace --dry-run
+        the plan alone
+
+Flags:
+
+`
+
+const usageTail = `
+Exit status: 0 done; 1 failed; 2 wrong usage; 3 done, but requests failed or were
+not sent, or lines were skipped; 4 the schedule was not kept; 130 interrupted.
+Where several apply: 130, 1, 4, 3. The first Ctrl-C stops sending and lets what is
+in flight end for --grace; the second ends at once, with all but the last second
+in the recording.
+`
+
+func usage(w io.Writer, flags *pflag.FlagSet) error {
+	_, err := fmt.Fprint(w, usageHead, flags.FlagUsagesWrapped(100), usageTail)
+	return err
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"retrace/formats"
+	"retrace/openai"
+	"retrace/replay"
+	"retrace/replay/prompt"
+)
+
+// sim is the --url that stands for the built-in server.
+const sim = "sim"
+
+// defaultKeyEnv is where the API key is taken from unless --api-key-env names
+// another place.
+const defaultKeyEnv = "OPENAI_API_KEY"
+
+// options are the command's flags.
+type options struct {
+	flags *pflag.FlagSet
+	trace string
+
+	urls                     []string
+	output                   string
+	force                    bool
+	model, api, prompt       string
+	salt, vocab              string
+	fresh                    bool
+	serverBlock              int
+	maxConcurrency, inFlight int
+	timeout, maxDuration     time.Duration
+	grace, maxLag, ready     time.Duration
+	sessions, startAt        string
+	ignoreEOS                bool
+	maxInput, maxOutput      int64
+	zeroOutput, extra        string
+	headers                  []string
+	keyEnv, caCert, proxy    string
+	insecure, saveOutput     bool
+	seed                     int64
+	dryRun, json             bool
+
+	source    *formats.Flags
+	selection *formats.SelectionFlags
+}
+
+func (o *options) bind() *pflag.FlagSet {
+	f := pflag.NewFlagSet("trace-replay", pflag.ContinueOnError)
+	f.SortFlags = false
+	o.flags = f
+	f.StringArrayVar(&o.urls, "url", nil, "the server's base `URL`, such as http://localhost:8000; several take turns; sim starts the built-in server; required")
+	f.StringVarP(&o.output, "output", "o", "", "write a recording to `PATH`; default: none")
+	f.BoolVar(&o.force, "force", false, "overwrite an existing recording")
+	f.StringVar(&o.model, "model", "", "`name` of the model to ask for; default: the first of /v1/models")
+	f.StringVar(&o.api, "api", string(openai.Completions), "`API` of generated prompts: completions or chat")
+	f.StringVar(&o.prompt, "prompt", "", "`kind` of prompts: tokens, text or literal; default: literal where the trace has bodies, else tokens for completions, text for chat")
+	f.StringVar(&o.salt, "salt", "", "`text` that makes prompts differ from those of other runs")
+	f.BoolVar(&o.fresh, "fresh", false, "draw a salt at random and record it: for a server that is warm from an earlier run")
+	f.StringVar(&o.vocab, "vocab", "", "token ids of prompts, `LO:HI`; default 1000:31999")
+	f.IntVar(&o.serverBlock, "server-block-size", 0, "the server's prefix block in `tokens`, for predicted hits; default: from /metrics")
+	o.selection = formats.BindSelection(f)
+	o.source = formats.BindFlags(f)
+	f.StringVar(&o.sessions, "sessions", "", "`mode` of later turns: open (each at its own time) or closed (after its parent's end); default: open, closed where the trace's turns have delays only")
+	f.StringVar(&o.startAt, "start-at", "", "wall-clock `time` of the schedule's origin, RFC 3339; default: at once")
+	f.IntVar(&o.maxConcurrency, "max-concurrency", 0, "let at most `N` requests run at once, the others wait in line; default: no limit")
+	f.IntVar(&o.inFlight, "max-in-flight", 16384, "do not send what comes while `N` requests run or wait")
+	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "give one request this `long`, from its send to its end")
+	f.DurationVar(&o.maxDuration, "max-duration", 0, "stop sending this `long` after the origin; default: at the trace's end")
+	f.DurationVar(&o.grace, "grace", 30*time.Second, "let what is in flight end for this `long` after sending was stopped")
+	f.DurationVar(&o.maxLag, "max-lag", 10*time.Millisecond, "the schedule was not kept where the 99th percentile of lateness passes this `limit`")
+	f.DurationVar(&o.ready, "ready-timeout", 10*time.Second, "wait this `long` for a server that cannot be reached yet")
+	f.BoolVar(&o.ignoreEOS, "ignore-eos", false, "ask for answers of exactly the wanted length (ignore_eos, min_tokens)")
+	f.Int64Var(&o.maxInput, "max-input-tokens", 0, "cut prompts to `N` tokens; default: no limit")
+	f.Int64Var(&o.maxOutput, "max-output-tokens", 0, "ask for at most `N` tokens; default: no limit")
+	f.StringVar(&o.zeroOutput, "zero-output", string(replay.ZeroOne), "`policy` for requests that failed at the source or have no output: one (send with one token), skip, or as-recorded")
+	f.StringVar(&o.extra, "extra", "", "a `JSON` object whose members every body gets")
+	f.StringArrayVar(&o.headers, "header", nil, "a header for every request, `K:V`; may be repeated")
+	f.StringVar(&o.keyEnv, "api-key-env", defaultKeyEnv, "the environment `variable` with the API key, which is sent to https or loopback URLs only")
+	f.StringVar(&o.caCert, "cacert", "", "trust the certificates in this PEM `file`, and no others")
+	f.BoolVar(&o.insecure, "insecure", false, "do not check the server's certificate")
+	f.StringVar(&o.proxy, "proxy", "", "send through the HTTP proxy at this `URL`; the environment's proxies are never used")
+	f.BoolVar(&o.saveOutput, "save-output", false, "keep the answers' text in the recording")
+	f.Int64Var(&o.seed, "seed", 0, "`seed` of what is drawn at random, but for the salt of --fresh")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and send nothing")
+	f.BoolVar(&o.json, "json", false, "print the summary as JSON")
+	return f
+}
+
+// validate names the flag that is wrong.
+func (o *options) validate(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("found %d arguments, expected one trace", len(args))
+	}
+	o.trace = args[0]
+	if len(o.urls) == 0 && !o.dryRun {
+		return errors.New("--url is required: a server's base URL, or sim for the built-in one")
+	}
+	checks := []struct {
+		bad  bool
+		text string
+	}{
+		{o.api != string(openai.Completions) && o.api != string(openai.Chat), "--api " + o.api + ": want completions or chat"},
+		{!oneOf(o.prompt, "", "tokens", "text", "literal"), "--prompt " + o.prompt + ": want tokens, text or literal"},
+		{o.prompt == "tokens" && o.api == string(openai.Chat), "--prompt tokens: the chat API takes text"},
+		{!oneOf(o.sessions, "", "open", "closed"), "--sessions " + o.sessions + ": want open or closed"},
+		{!oneOf(o.zeroOutput, "one", "skip", "as-recorded"), "--zero-output " + o.zeroOutput + ": want one, skip or as-recorded"},
+		{o.serverBlock < 0, "--server-block-size: want 1 or more"},
+		{o.maxConcurrency < 0, "--max-concurrency: want 1 or more"},
+		{o.inFlight < 1, "--max-in-flight: want 1 or more"},
+		{o.timeout <= 0, "--timeout: want more than 0"},
+		{o.maxDuration < 0, "--max-duration: want more than 0"},
+		{o.grace < 0, "--grace: want 0 or more"},
+		{o.maxLag <= 0, "--max-lag: want more than 0"},
+		{o.ready < 0, "--ready-timeout: want 0 or more"},
+		{o.maxInput < 0, "--max-input-tokens: want 1 or more"},
+		{o.maxOutput < 0, "--max-output-tokens: want 1 or more"},
+		{o.fresh && o.salt != "", "--fresh and --salt exclude each other"},
+		{o.insecure && o.caCert != "", "--insecure and --cacert exclude each other"},
+		{o.saveOutput && o.output == "", "--save-output needs a recording (-o)"},
+		{o.output == "-", "-o -: a recording is written in place and needs a file"},
+	}
+	for _, c := range checks {
+		if c.bad {
+			return errors.New(c.text)
+		}
+	}
+	if o.vocab != "" {
+		if _, _, err := prompt.ParseVocab(o.vocab); err != nil {
+			return fmt.Errorf("--vocab: %w", err)
+		}
+	}
+	if _, err := o.start(); err != nil {
+		return err
+	}
+	if _, err := o.header(); err != nil {
+		return err
+	}
+	cfg, err := o.config()
+	if err != nil {
+		return err
+	}
+	if o.dryRun && len(cfg.URLs) == 0 {
+		cfg.URLs = []string{"http://localhost"}
+	}
+	return cfg.Validate()
+}
+
+func oneOf(s string, list ...string) bool { return slices.Contains(list, s) }
+
+func (o *options) start() (time.Time, error) {
+	if o.startAt == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, o.startAt)
+	if err != nil {
+		return t, fmt.Errorf("--start-at %s: want a time like 2026-01-02T15:04:05Z", o.startAt)
+	}
+	return t, nil
+}
+
+func (o *options) header() (http.Header, error) {
+	h := http.Header{}
+	for _, line := range o.headers {
+		name, value, found := strings.Cut(line, ":")
+		name = strings.TrimSpace(name)
+		if !found || !isToken(name) || strings.ContainsAny(value, "\r\n") {
+			return nil, errors.New("--header: want NAME:VALUE (what was given is not repeated here, for it may be a secret)")
+		}
+		h.Add(name, strings.TrimSpace(value))
+	}
+	return h, nil
+}
+
+// isToken says whether a header's name is one by RFC 9110, §5.6.2.
+func isToken(name string) bool {
+	for _, c := range name {
+		if c > '~' || !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') &&
+			!strings.ContainsRune("!#$%&'*+-.^_`|~", c) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// config is the replay's configuration but for what the trace decides. A URL
+// of "sim" stands as loopback until the server runs.
+func (o *options) config() (replay.Config, error) {
+	lo, hi := uint32(0), uint32(0)
+	if o.vocab != "" {
+		lo, hi, _ = prompt.ParseVocab(o.vocab) // validate has tried it
+	}
+	header, err := o.header()
+	if err != nil {
+		return replay.Config{}, err
+	}
+	start, err := o.start()
+	if err != nil {
+		return replay.Config{}, err
+	}
+	c := replay.Config{
+		API: openai.API(o.api), Model: o.model, Prompt: replay.PromptMode(o.prompt),
+		Salt: o.salt, VocabLo: lo, VocabHi: hi, ServerBlockSize: o.serverBlock,
+		Sessions: replay.SessionMode(o.sessions), StartAt: start,
+		MaxConcurrency: o.maxConcurrency, MaxInFlight: o.inFlight,
+		Timeout: o.timeout, MaxDuration: o.maxDuration, Grace: o.grace, ReadyTimeout: o.ready,
+		IgnoreEOS: o.ignoreEOS, MaxInputTokens: o.maxInput, MaxOutputTokens: o.maxOutput,
+		ZeroOutput: replay.ZeroPolicy(o.zeroOutput), Extra: []byte(o.extra), KeepOutput: o.saveOutput,
+		Client: replay.ClientConfig{Headers: header, Insecure: o.insecure, Proxy: o.proxy},
+	}
+	for _, u := range o.urls {
+		if u == sim {
+			u = "http://127.0.0.1"
+		}
+		c.URLs = append(c.URLs, u)
+	}
+	if o.caCert != "" {
+		if c.Client.CACert, err = os.ReadFile(o.caCert); err != nil {
+			return c, fmt.Errorf("--cacert: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// key fetches the API key. Where it was not asked for and may not be sent, the
+// note says that it is left out.
+func (o *options) key(c *replay.Config) (note string, err error) {
+	key := os.Getenv(o.keyEnv)
+	named := o.flags.Changed("api-key-env")
+	if key == "" {
+		if named {
+			return "", fmt.Errorf("--api-key-env %s: the variable is not set", o.keyEnv)
+		}
+		return "", nil
+	}
+	c.Client.APIKey = key
+	if err := c.Validate(); errors.Is(err, replay.ErrKeyInClear) && !named {
+		c.Client.APIKey = ""
+		return o.keyEnv + " is set but not sent: " + err.Error(), nil
+	}
+	return "", nil
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"retrace/record"
+	"retrace/replay"
+)
+
+// survey is what a first look at the selected requests tells: the plan.
+type survey struct {
+	requests, sessions      int64
+	first, last             time.Duration
+	timed                   bool
+	input, output           int64
+	inputUnknown, outputNot int64
+	bodies, zero            int64
+	// delayOnly counts turns that have a delay and no time of their own,
+	// timedTurns later turns that have one.
+	delayOnly, timedTurns int64
+	rate                  rateProfile
+}
+
+// look reads the trace once.
+func look(reqs iter.Seq2[record.Request, error], stop func() bool) (*survey, error) {
+	s := &survey{}
+	seen := map[string]struct{}{}
+	for r, err := range reqs {
+		if err != nil {
+			return nil, err
+		}
+		s.add(&r, seen)
+		if s.requests%4096 == 0 && stop() {
+			return s, errInterrupted
+		}
+	}
+	s.sessions = int64(len(seen))
+	return s, nil
+}
+
+func (s *survey) add(r *record.Request, seen map[string]struct{}) {
+	s.requests++
+	later := r.Turn > 1 || r.Parent != ""
+	if r.Session != "" {
+		if _, known := seen[r.Session]; known {
+			later = true
+		}
+		seen[r.Session] = struct{}{}
+	}
+	if r.Arrival != record.NoTime {
+		if !s.timed {
+			s.first, s.last, s.timed = r.Arrival, r.Arrival, true
+		}
+		s.first, s.last = min(s.first, r.Arrival), max(s.last, r.Arrival)
+		s.rate.add(r.Arrival)
+		if later {
+			s.timedTurns++
+		}
+	} else if r.Delay != record.NoTime {
+		s.delayOnly++
+	}
+	s.input += max(r.InputTokens, 0)
+	s.output += max(r.OutputTokens, 0)
+	if r.InputTokens == record.Unknown && r.Body == nil {
+		s.inputUnknown++
+	}
+	if r.OutputTokens == record.Unknown {
+		s.outputNot++
+	}
+	if r.Body != nil {
+		s.bodies++
+	}
+	if r.OutputTokens == 0 || r.Observed.Failed {
+		s.zero++
+	}
+}
+
+// mean is the plan's rate in requests a second of the trace's time, 0 where it
+// has no span.
+func (s *survey) mean() float64 {
+	if s.last <= s.first {
+		return 0
+	}
+	return float64(s.rate.total-1) / (s.last - s.first).Seconds()
+}
+
+// print writes the plan.
+func (s *survey) print(w io.Writer, o *options, cfg *replay.Config) {
+	fmt.Fprintf(w, "plan: %d requests", s.requests)
+	if s.sessions > 0 {
+		fmt.Fprintf(w, " in %d sessions (%s)", s.sessions, cfg.Sessions)
+	}
+	speed := ""
+	if cfg.Speed != 1 {
+		speed = fmt.Sprintf(" at speed %g", cfg.Speed)
+	}
+	if s.timed {
+		scale := func(d time.Duration) time.Duration {
+			return time.Duration(float64(d) / cfg.Speed).Round(time.Millisecond)
+		}
+		fmt.Fprintf(w, ", first at %v, last at %v (span %v%s)", scale(s.first), scale(s.last), scale(s.last-s.first), speed)
+	}
+	if rate := s.mean(); rate > 0 {
+		fmt.Fprintf(w, ", %.3g requests/s", rate*cfg.Speed)
+	}
+	fmt.Fprintf(w, "\nplan: %d input tokens", s.input)
+	if s.inputUnknown > 0 {
+		fmt.Fprintf(w, " (unknown for %d requests)", s.inputUnknown)
+	}
+	fmt.Fprintf(w, ", %d output tokens", s.output)
+	if s.outputNot > 0 {
+		fmt.Fprintf(w, " (unknown for %d requests)", s.outputNot)
+	}
+	fmt.Fprintf(w, "\nplan: %s prompts to %s", cfg.Prompt, cfg.API)
+	if s.bodies > 0 {
+		fmt.Fprintf(w, ", %d requests have bodies", s.bodies)
+	}
+	if s.zero > 0 {
+		fmt.Fprintf(w, "; %d without output at the source (--zero-output %s)", s.zero, o.zeroOutput)
+	}
+	fmt.Fprintln(w)
+}
+
+// rateProfile counts arrivals in bins of equal width, which doubles when there
+// are too many of them.
+type rateProfile struct {
+	width time.Duration
+	bins  []int64
+	total int64
+}
+
+const (
+	firstBin = time.Second
+	mostBins = 2048
+)
+
+func (p *rateProfile) add(at time.Duration) {
+	if p.width == 0 {
+		p.width = firstBin
+	}
+	at = max(at, 0)
+	for at/p.width >= mostBins {
+		p.fold()
+	}
+	i := int(at / p.width)
+	for len(p.bins) <= i {
+		p.bins = append(p.bins, 0)
+	}
+	p.bins[i]++
+	p.total++
+}
+
+func (p *rateProfile) fold() {
+	half := p.bins[:0]
+	for i := 0; i < len(p.bins); i += 2 {
+		n := p.bins[i]
+		if i+1 < len(p.bins) {
+			n += p.bins[i+1]
+		}
+		half = append(half, n)
+	}
+	p.bins = half
+	if p.width > math.MaxInt64/2 {
+		panic("survey: arrival beyond the range of times") // at/width < mostBins by then
+	}
+	p.width *= 2
+}
+
+// median is the rate that the median request arrives in, in requests a second.
+func (p *rateProfile) median() float64 {
+	sorted := slices.Sorted(slices.Values(p.bins))
+	var below int64
+	for _, n := range sorted {
+		if below += n; 2*below >= p.total {
+			return float64(n) / p.width.Seconds()
+		}
+	}
+	return 0
+}
+
+// farOff is how many times a window's mean rate must differ from the file's
+// median rate to be worth a warning.
+const farOff = 3
+
+// compareRates warns where the chosen window is not like the file.
+func compareRates(window, file *survey) string {
+	mean, median := window.mean(), file.rate.median()
+	if mean == 0 || median == 0 || (mean < median*farOff && mean > median/farOff) {
+		return ""
+	}
+	return fmt.Sprintf("the chosen window has %.3g requests/s on average, the file's median is %.3g: it is not like the rest", mean, median)
+}
