@@ -1,0 +1,237 @@
+package record
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// blockDecoder reads what blockEncoder wrote, keeping its scratch.
+type blockDecoder struct {
+	parent [maxRecords]int32
+	shared [maxRecords]int32
+	count  [maxRecords]int32
+	total  int      // of count
+	ids    []uint64 // local number → block id
+	reuse  bool     // the blocks need not outlive the next chunk
+	slab   []uint64 // where reuse
+}
+
+// lengthColumns are the cursors of the first pass.
+type lengthColumns struct {
+	mode, backLow, backHigh          []byte
+	shared, turn, inputHigh, outHigh cursor
+	inputLow, outLow                 []byte
+	blockCount                       cursor
+	counted                          bool // blockCount is there
+}
+
+// decode fills recs: lengths first, then the blocks, all in one allocation.
+func (d *blockDecoder) decode(cols *columns, recs []Request, blockSize int) error {
+	if err := d.lengths(cols, recs, blockSize); err != nil {
+		return err
+	}
+	if err := d.originals(cols[colBlockIDs]); err != nil {
+		return fmt.Errorf("column bn: %w", err)
+	}
+	return d.blocks(cols, recs)
+}
+
+func (d *blockDecoder) lengths(cols *columns, recs []Request, blockSize int) error {
+	c := lengthColumns{
+		mode: cols[colMode], backLow: cols[colBackLow], backHigh: cols[colBackHigh],
+		shared: cursor{b: cols[colShared]}, turn: cursor{b: cols[colTurnInput]},
+		inputHigh: cursor{b: cols[colInputHigh]}, outHigh: cursor{b: cols[colOutputHigh]},
+		inputLow: cols[colInputLow], outLow: cols[colOutputLow],
+		blockCount: cursor{b: cols[colBlockCount]}, counted: len(cols[colBlockCount]) > 0,
+	}
+	if len(c.mode) != len(recs) || len(c.outLow) != len(recs) || len(c.backLow) != len(c.backHigh) {
+		return fmt.Errorf("columns mo, ol, bl, bh have %d, %d, %d, %d bytes for %d records",
+			len(c.mode), len(c.outLow), len(c.backLow), len(c.backHigh), len(recs))
+	}
+	d.total = 0
+	for i := range recs {
+		if err := d.one(&c, recs, i, blockSize); err != nil {
+			return fmt.Errorf("record %d: %w", i, err)
+		}
+	}
+	if len(c.backLow)+len(c.inputLow) != 0 {
+		return fmt.Errorf("columns bl, il: %w", errTrailing)
+	}
+	return c.done()
+}
+
+// done says whether every column was read to its end.
+func (c *lengthColumns) done() error {
+	ends := [...]struct {
+		name string
+		cur  *cursor
+	}{{"sh", &c.shared}, {"tu", &c.turn}, {"ih", &c.inputHigh}, {"oh", &c.outHigh}, {"bx", &c.blockCount}}
+	for _, e := range ends {
+		if err := e.cur.done(); err != nil {
+			return fmt.Errorf("column %s: %w", e.name, err)
+		}
+	}
+	return nil
+}
+
+// one reads the mode, parent and lengths of record i.
+func (d *blockDecoder) one(c *lengthColumns, recs []Request, i, blockSize int) error {
+	r := &recs[i]
+	mode := c.mode[i]
+	parent, shared := i-1, 0
+	switch mode & 3 {
+	case modeFirst:
+		shared = 1
+	case modeParent, modePart:
+		if len(c.backLow) == 0 {
+			return fmt.Errorf("column bl: %w", errShort)
+		}
+		parent -= int(c.backLow[0]) | int(c.backHigh[0])<<8
+		c.backLow, c.backHigh = c.backLow[1:], c.backHigh[1:]
+	}
+	if mode > modeFlags || mode&3 != modeNone && parent < 0 || mode&modeTurn != 0 && mode&3 < modeParent {
+		return fmt.Errorf("mode %d with parent %d", mode, parent)
+	}
+	switch mode & 3 {
+	case modeParent:
+		shared = int(d.count[parent]) - 1
+	case modePart:
+		shared = int(min(c.shared.uvarint(), math.MaxInt32))
+	}
+	if mode&modeTurn != 0 {
+		r.InputTokens = recs[parent].InputTokens + recs[parent].OutputTokens + int64(c.turn.uvarint())
+	} else {
+		if len(c.inputLow) == 0 {
+			return fmt.Errorf("column il: %w", errShort)
+		}
+		r.InputTokens = int64(c.inputHigh.uvarint()<<8|uint64(c.inputLow[0])) - 1
+		c.inputLow = c.inputLow[1:]
+	}
+	r.OutputTokens = int64(c.outHigh.uvarint()<<8|uint64(c.outLow[i])) - 1
+	n := impliedBlocks(r.InputTokens, blockSize)
+	if c.counted {
+		n += c.blockCount.zigzag()
+	}
+	return d.place(i, parent, shared, n)
+}
+
+// place notes where the n blocks of record i come from.
+func (d *blockDecoder) place(i, parent, shared int, n int64) error {
+	if n < 0 || n > maxItemBytes/8 || int64(d.total)+n > maxItemBytes/8 {
+		return fmt.Errorf("%d blocks, at most %d are allowed in a chunk", n, maxItemBytes/8)
+	}
+	if shared < 0 || int64(shared) > n || shared > 0 && shared > int(d.count[parent]) {
+		return fmt.Errorf("shares %d blocks of its %d with a request that has others", shared, n)
+	}
+	d.parent[i], d.shared[i], d.count[i] = int32(parent), int32(shared), int32(n)
+	d.total += int(n)
+	return nil
+}
+
+// originals reads the block ids behind the local numbers. There cannot be
+// more of them than blocks.
+func (d *blockDecoder) originals(b []byte) error {
+	d.ids = d.ids[:0]
+	if len(b) == 0 {
+		return nil
+	}
+	cur := cursor{b: b[1:]}
+	switch b[0] {
+	case originalRaw:
+		n := cur.left() / 8
+		if cur.left()%8 != 0 || n > d.total {
+			return fmt.Errorf("%d bytes for at most %d ids", cur.left(), d.total)
+		}
+		d.ids = resize(d.ids, n)
+		for i := range d.ids {
+			d.ids[i] = binary.LittleEndian.Uint64(cur.b[8*i:])
+		}
+		return nil
+	case originalRuns:
+		return d.originalRuns(&cur)
+	}
+	return fmt.Errorf("encoding %d", b[0])
+}
+
+func (d *blockDecoder) originalRuns(cur *cursor) error {
+	next := cur.uvarint()
+	for cur.left() > 0 {
+		start := next + uint64(cur.zigzag())
+		n := cur.uvarint()
+		if n > uint64(d.total-len(d.ids)) {
+			cur.fail(fmt.Errorf("run of %d ids where %d are left", n, d.total-len(d.ids)))
+			break
+		}
+		have := len(d.ids)
+		if cap(d.ids)-have < int(n) {
+			d.ids = append(make([]uint64, 0, min(d.total, 2*have+int(n))), d.ids...)
+		}
+		d.ids = d.ids[:have+int(n)]
+		run := d.ids[have:]
+		for i := range run {
+			run[i] = start + uint64(i)
+		}
+		next = max(next, start+n)
+	}
+	return cur.done()
+}
+
+// blocks is the second pass: every record's blocks, in one slab.
+func (d *blockDecoder) blocks(cols *columns, recs []Request) error {
+	d.slab = resize(d.slab, d.total)
+	slab := d.slab
+	if !d.reuse {
+		d.slab = nil
+	}
+	runs := cursor{b: cols[colRuns]}
+	next := 0
+	for i := range recs {
+		n, shared := int(d.count[i]), int(d.shared[i])
+		recs[i].Blocks = nil
+		if n == 0 {
+			continue
+		}
+		own := slab[:n:n]
+		slab = slab[n:]
+		recs[i].Blocks = own
+		if shared > 0 {
+			copy(own, recs[d.parent[i]].Blocks[:shared])
+		}
+		own = own[shared:]
+		if cols[colMode][i]&modeRuns != 0 {
+			if next = d.runs(&runs, own, next); runs.err != nil {
+				return fmt.Errorf("record %d: column ru: %w", i, runs.err)
+			}
+			continue
+		}
+		if len(own) > len(d.ids)-next {
+			return fmt.Errorf("record %d: %d new blocks where %d are left", i, len(own), len(d.ids)-next)
+		}
+		copy(own, d.ids[next:])
+		next += len(own)
+	}
+	if err := runs.done(); err != nil {
+		return fmt.Errorf("column ru: %w", err)
+	}
+	if next != len(d.ids) {
+		return fmt.Errorf("%d of %d block ids are used", next, len(d.ids))
+	}
+	return nil
+}
+
+// runs fills own from runs of local numbers, and is the next new number after them.
+func (d *blockDecoder) runs(cur *cursor, own []uint64, next int) int {
+	for len(own) > 0 && cur.err == nil {
+		start := int64(next) + cur.zigzag()
+		n := cur.uvarint()
+		if start < 0 || n == 0 || n > uint64(len(own)) || start > int64(len(d.ids))-int64(n) {
+			cur.fail(fmt.Errorf("run of %d from number %d of %d, for %d blocks", n, start, len(d.ids), len(own)))
+			return next
+		}
+		copy(own, d.ids[start:start+int64(n)])
+		own = own[n:]
+		next = max(next, int(start)+int(n))
+	}
+	return next
+}

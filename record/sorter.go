@@ -1,0 +1,230 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"unsafe"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// SorterOptions bound what a Sorter holds; zero values stand for the defaults.
+type SorterOptions struct {
+	// TempDir is where sorted runs go, os.TempDir() by default.
+	TempDir string
+	// MaxRecords and MaxBytes are what is sorted in memory at a time: 32,768
+	// records and 16 MiB by default. What fits goes through no file.
+	MaxRecords int
+	MaxBytes   int
+	// FanIn is the number of runs that are merged at a time, 64 by default.
+	FanIn int
+}
+
+// Sorter sorts any number of requests by a key in bounded memory, through
+// temporary files. Requests of one key keep the order in which they were added.
+type Sorter struct {
+	opts  SorterOptions
+	stage requestStage
+	dir   string   // of the runs, "" before the first
+	runs  []string // paths, in the order of their records
+	made  int      // runs ever made
+	err   error    // sticky
+}
+
+// runChunk is the number of records in a chunk of a run: small, because a
+// merge holds one chunk of every run.
+const runChunk = 512
+
+var errSorterClosed = errors.New("sort requests: the sorter is closed")
+
+// NewSorter makes an empty Sorter. Close it to remove its files.
+func NewSorter(opts SorterOptions) *Sorter {
+	if opts.MaxRecords <= 0 {
+		opts.MaxRecords = 32 << 10
+	}
+	if opts.MaxBytes <= 0 {
+		opts.MaxBytes = 16 << 20
+	}
+	if opts.FanIn < 2 {
+		opts.FanIn = 64
+	}
+	return &Sorter{opts: opts}
+}
+
+// Add takes a copy of r with the key to sort by. r may be used again at once.
+func (s *Sorter) Add(r *Request, key int64) error {
+	if s.err != nil {
+		return s.err
+	}
+	size := requestBytes(r) + int(unsafe.Sizeof(*r))
+	if n := len(s.stage.recs); n > 0 && (n >= s.opts.MaxRecords || s.stage.bytes+size > s.opts.MaxBytes) {
+		if err := s.spill(); err != nil {
+			return err
+		}
+	}
+	s.stage.add(r, size)
+	s.stage.keys = append(s.stage.keys, key)
+	return nil
+}
+
+// Sorted yields the requests by key. Nothing can be added after. It can be
+// called again, and broken off.
+func (s *Sorter) Sorted() iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		if s.err == nil && len(s.runs) > 0 {
+			s.err = s.reduce()
+		}
+		if s.err != nil {
+			yield(Request{}, s.err)
+			return
+		}
+		if len(s.runs) == 0 {
+			for _, i := range s.order() {
+				if !yield(s.stage.recs[i], nil) {
+					return
+				}
+			}
+			return
+		}
+		err := mergeRuns(s.runs, func(r *Request, _ int64) bool { return yield(*r, nil) })
+		if err != nil {
+			s.err = err
+			yield(Request{}, err)
+		}
+	}
+}
+
+// Close removes the temporary files. What Sorted yielded stays valid only
+// where it came from files; copy what is kept.
+func (s *Sorter) Close() error {
+	s.stage = requestStage{}
+	s.err = errSorterClosed
+	if s.dir == "" {
+		return nil
+	}
+	dir := s.dir
+	s.dir, s.runs = "", nil
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("sort requests: remove runs: %w", err)
+	}
+	return nil
+}
+
+// order is the staged records by key.
+func (s *Sorter) order() []int32 {
+	order := make([]int32, len(s.stage.recs))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	if keys := s.stage.keys; !slices.IsSorted(keys) {
+		slices.SortStableFunc(order, func(a, b int32) int {
+			switch {
+			case keys[a] < keys[b]:
+				return -1
+			case keys[a] > keys[b]:
+				return 1
+			}
+			return 0
+		})
+	}
+	return order
+}
+
+// spill writes the staged records as a run.
+func (s *Sorter) spill() error {
+	path, err := s.newRun(func(w *Writer) error {
+		for _, i := range s.order() {
+			if err := w.addRequest(&s.stage.recs[i], &s.stage.keys[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.err = fmt.Errorf("sort requests: %w", err)
+		return s.err
+	}
+	s.runs = append(s.runs, path)
+	s.stage.reset()
+	return nil
+}
+
+// reduce spills the rest, and merges runs until one merge is left to do.
+func (s *Sorter) reduce() error {
+	if len(s.stage.recs) > 0 {
+		if err := s.spill(); err != nil {
+			return err
+		}
+	}
+	s.stage = requestStage{}
+	for len(s.runs) > s.opts.FanIn {
+		var merged []string
+		for group := range slices.Chunk(s.runs, s.opts.FanIn) {
+			path, err := s.mergeGroup(group)
+			if err != nil {
+				return fmt.Errorf("sort requests: %w", err)
+			}
+			merged = append(merged, path)
+		}
+		s.runs = merged
+	}
+	return nil
+}
+
+// mergeGroup merges runs into one and removes them.
+func (s *Sorter) mergeGroup(group []string) (string, error) {
+	if len(group) == 1 {
+		return group[0], nil
+	}
+	path, err := s.newRun(func(w *Writer) error {
+		var werr error
+		err := mergeRuns(group, func(r *Request, key int64) bool {
+			werr = w.addRequest(r, &key)
+			return werr == nil
+		})
+		return errors.Join(err, werr)
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, old := range group {
+		if err := os.Remove(old); err != nil {
+			return "", fmt.Errorf("remove run: %w", err)
+		}
+	}
+	return path, nil
+}
+
+// newRun writes one run through fill.
+func (s *Sorter) newRun(fill func(*Writer) error) (path string, err error) {
+	if s.dir == "" {
+		if s.dir, err = os.MkdirTemp(s.opts.TempDir, "retrace-sort-"); err != nil {
+			return "", fmt.Errorf("make directory for runs: %w", err)
+		}
+	}
+	path = filepath.Join(s.dir, fmt.Sprintf("%06d.run", s.made))
+	s.made++
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("create run: %w", err)
+	}
+	w, err := newWriter(f, Header{Kind: KindTrace}, zstd.SpeedFastest)
+	if err == nil {
+		w.chunk, w.proof = runChunk, false
+		if err = fill(w); err == nil {
+			err = w.Close(Footer{})
+		}
+		w.discard()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return "", fmt.Errorf("write run %s: %w", path, err)
+	}
+	return path, nil
+}

@@ -1,0 +1,208 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// formatVersion is the version of the container that this package writes, and
+// the only one that it reads. Any change of what an item may hold raises it.
+const formatVersion = 1
+
+// wireHeader is Header as it stands in the file; times are nanoseconds.
+type wireHeader struct {
+	Kind         Kind     `cbor:"kind"`
+	BlockSize    int      `cbor:"block_size,omitempty"`
+	Source       string   `cbor:"source,omitempty"`
+	Unit         int64    `cbor:"unit,omitempty"`
+	Origin       int64    `cbor:"origin,omitempty"`
+	Wall         bool     `cbor:"wall,omitempty"`
+	TimeBasis    string   `cbor:"time_basis,omitempty"`
+	Turns        string   `cbor:"turns,omitempty"`
+	DelayMeaning string   `cbor:"delay_meaning,omitempty"`
+	Synthesised  bool     `cbor:"prefix_synthesised,omitempty"`
+	Quantum      int64    `cbor:"quantum,omitempty"`
+	Namespace    string   `cbor:"namespace,omitempty"`
+	Seed         int64    `cbor:"seed,omitempty"`
+	RunID        string   `cbor:"run_id,omitempty"`
+	Run          *wireRun `cbor:"run,omitempty"`
+}
+
+type wireRun struct {
+	Start           string   `cbor:"start,omitempty"` // RFC 3339, UTC
+	URLs            []string `cbor:"urls,omitempty"`
+	Proxy           string   `cbor:"proxy,omitempty"`
+	Insecure        bool     `cbor:"insecure,omitempty"`
+	Model           string   `cbor:"model,omitempty"`
+	API             string   `cbor:"api,omitempty"`
+	Prompt          string   `cbor:"prompt,omitempty"`
+	Sessions        string   `cbor:"sessions,omitempty"`
+	Speed           float64  `cbor:"speed,omitempty"`
+	Shard           int      `cbor:"shard,omitempty"`
+	Shards          int      `cbor:"shards,omitempty"`
+	Salt            string   `cbor:"salt,omitempty"`
+	MaxConcurrency  int      `cbor:"max_concurrency,omitempty"`
+	MaxLag          int64    `cbor:"max_lag,omitempty"`
+	ServerBlockSize int      `cbor:"server_block_size,omitempty"`
+	Overhead        int64    `cbor:"overhead,omitempty"`
+	Planned         int64    `cbor:"planned,omitempty"`
+}
+
+// wireFooter is Footer as it stands in the file.
+type wireFooter struct {
+	Requests    int64            `cbor:"requests"`
+	Results     int64            `cbor:"results"`
+	Series      int64            `cbor:"series"`
+	Dropped     map[string]int64 `cbor:"dropped,omitempty"`
+	Interrupted bool             `cbor:"interrupted"`
+	Notes       []string         `cbor:"notes,omitempty"`
+	Index       []indexEntry     `cbor:"index"`
+}
+
+// indexEntry is one frame of the file. First and Last are the smallest and
+// the largest arrival (of results: scheduled time), null where none is known.
+type indexEntry struct {
+	_      struct{} `cbor:",toarray"`
+	Offset int64
+	Length int64
+	Kind   string
+	Count  int64
+	First  *int64
+	Last   *int64
+	XXH64  uint64
+}
+
+// encMode is core deterministic encoding (RFC 8949 §4.2.1), decMode what
+// accepts nothing else that matters: no doubled key, no unknown field.
+var encMode, decMode = func() (cbor.EncMode, cbor.DecMode) {
+	enc, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		panic(err)
+	}
+	dec, err := cbor.DecOptions{
+		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
+		IndefLength:       cbor.IndefLengthForbidden,
+		TagsMd:            cbor.TagsForbidden,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		MaxArrayElements:  1 << 27,
+		UTF8:              cbor.UTF8RejectInvalid,
+		FieldNameMatching: cbor.FieldNameMatchingCaseSensitive,
+	}.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return enc, dec
+}()
+
+// encodeHeader makes the header item: ["retrace", version, map].
+func encodeHeader(h Header) ([]byte, error) {
+	w := wireHeader{
+		Kind: h.Kind, BlockSize: h.BlockSize, Source: h.Source, Unit: int64(h.Unit), Origin: int64(h.Origin),
+		Wall: h.Wall, TimeBasis: h.TimeBasis, Turns: h.Turns, DelayMeaning: h.DelayMeaning,
+		Synthesised: h.PrefixSynthesised, Quantum: int64(h.Quantum), Namespace: h.Namespace,
+		Seed: h.Seed, RunID: h.RunID,
+	}
+	if r := h.Run; r != nil {
+		w.Run = &wireRun{
+			URLs: r.URLs, Proxy: r.Proxy, Insecure: r.Insecure, Model: r.Model, API: r.API, Prompt: r.Prompt,
+			Sessions: r.Sessions, Speed: r.Speed, Shard: r.Shard, Shards: r.Shards, Salt: r.Salt,
+			MaxConcurrency: r.MaxConcurrency, MaxLag: int64(r.MaxLag), ServerBlockSize: r.ServerBlockSize,
+			Overhead: r.Overhead, Planned: r.Planned,
+		}
+		if !r.Start.IsZero() {
+			w.Run.Start = r.Start.UTC().Format(time.RFC3339Nano)
+		}
+	}
+	body, err := encMode.Marshal(w)
+	if err != nil {
+		return nil, fmt.Errorf("encode header: %w", err)
+	}
+	item := appendText(appendHead(nil, cborArray, 3), itemHeader)
+	return append(appendHead(item, cborUint, formatVersion), body...), nil
+}
+
+// decodeHeader reads the header item.
+func decodeHeader(item []byte) (Header, error) {
+	cur := cursor{b: item}
+	kind, elements, err := itemKind(&cur)
+	if err != nil {
+		return Header{}, err
+	}
+	if kind != itemHeader {
+		return Header{}, fmt.Errorf("first item is %q, expected %q", kind, itemHeader)
+	}
+	version := cur.head(cborUint)
+	if cur.err == nil && version != formatVersion {
+		return Header{}, fmt.Errorf("container has version %d, this program reads version %d", version, formatVersion)
+	}
+	if cur.err != nil || elements != 3 {
+		return Header{}, errors.Join(errors.New("header item is malformed"), cur.err)
+	}
+	var w wireHeader
+	if err := decMode.Unmarshal(cur.b[cur.pos:], &w); err != nil {
+		return Header{}, fmt.Errorf("decode header: %w", err)
+	}
+	return w.header()
+}
+
+func (w *wireHeader) header() (Header, error) {
+	if w.Kind != KindTrace && w.Kind != KindRecording {
+		return Header{}, fmt.Errorf("header: kind is %.32q, expected %q or %q", w.Kind, KindTrace, KindRecording)
+	}
+	if w.BlockSize < 0 {
+		return Header{}, fmt.Errorf("header: block_size is %d, expected 0 or more", w.BlockSize)
+	}
+	h := Header{
+		Kind: w.Kind, BlockSize: w.BlockSize, Source: w.Source, Unit: time.Duration(w.Unit),
+		Origin: time.Duration(w.Origin), Wall: w.Wall, TimeBasis: w.TimeBasis, Turns: w.Turns,
+		DelayMeaning: w.DelayMeaning, PrefixSynthesised: w.Synthesised, Quantum: time.Duration(w.Quantum),
+		Namespace: w.Namespace, Seed: w.Seed, RunID: w.RunID,
+	}
+	if r := w.Run; r != nil {
+		h.Run = &Run{
+			URLs: r.URLs, Proxy: r.Proxy, Insecure: r.Insecure, Model: r.Model, API: r.API, Prompt: r.Prompt,
+			Sessions: r.Sessions, Speed: r.Speed, Shard: r.Shard, Shards: r.Shards, Salt: r.Salt,
+			MaxConcurrency: r.MaxConcurrency, MaxLag: time.Duration(r.MaxLag), ServerBlockSize: r.ServerBlockSize,
+			Overhead: r.Overhead, Planned: r.Planned,
+		}
+		if r.Start != "" {
+			start, err := time.Parse(time.RFC3339Nano, r.Start)
+			if err != nil {
+				return Header{}, fmt.Errorf("header: run start: %w", err)
+			}
+			h.Run.Start = start.UTC()
+		}
+	}
+	return h, nil
+}
+
+// encodeFooter makes the footer item: ["footer", map].
+func encodeFooter(f Footer, index []indexEntry) ([]byte, error) {
+	body, err := encMode.Marshal(wireFooter{
+		Requests: f.Requests, Results: f.Results, Series: f.Series,
+		Dropped: f.Dropped, Interrupted: f.Interrupted, Notes: f.Notes, Index: index,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode footer: %w", err)
+	}
+	return append(appendText(appendHead(nil, cborArray, 2), itemFooter), body...), nil
+}
+
+// decodeFooter reads on after itemKind.
+func decodeFooter(cur *cursor, elements uint64) (Footer, []indexEntry, error) {
+	if elements != 2 {
+		return Footer{}, nil, fmt.Errorf("footer: array of %d elements, expected 2", elements)
+	}
+	var w wireFooter
+	if err := decMode.Unmarshal(cur.b[cur.pos:], &w); err != nil {
+		return Footer{}, nil, fmt.Errorf("decode footer: %w", err)
+	}
+	f := Footer{
+		Requests: w.Requests, Results: w.Results, Series: w.Series,
+		Dropped: w.Dropped, Interrupted: w.Interrupted, Notes: w.Notes,
+	}
+	return f, w.Index, nil
+}

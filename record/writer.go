@@ -1,0 +1,223 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/zstd"
+)
+
+var (
+	errWriterClosed = errors.New("write container: the writer is closed")
+	errProof        = errors.New("a chunk does not decode to what was to be written; nothing of it was written")
+)
+
+// Writer writes a container to a stream. Records are kept until their chunk is
+// full, encoded, proved by decoding, and written in one call. The bytes depend
+// on nothing but what is written: not on time, machine or GOMAXPROCS. It is
+// for one goroutine.
+type Writer struct {
+	w      io.Writer
+	codec  codec
+	err    error // sticky
+	closed bool
+	chunk  int // records at which a chunk is closed
+	proof  bool
+
+	requests requestStage
+	results  resultStage
+	series   seriesStage
+	reqCodec requestCodec
+	resCodec resultCodec
+	serCodec seriesCodec
+
+	proofRequests []Request
+	proofResults  []Result
+	proofSeries   []Series
+
+	offset int64
+	seq    int64
+	counts Footer
+	index  []indexEntry
+	seek   []seekEntry
+
+	item, frame, back []byte // scratch: item, its frame, the frame decompressed
+}
+
+// NewWriter writes the header to w. Close it to write what is kept back, and
+// to release it.
+func NewWriter(w io.Writer, h Header) (*Writer, error) {
+	return newWriter(w, h, zstd.SpeedDefault)
+}
+
+func newWriter(w io.Writer, h Header, level zstd.EncoderLevel) (*Writer, error) {
+	if h.Kind == "" {
+		h.Kind = KindTrace
+	}
+	item, err := encodeHeader(h)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := decodeHeader(item); err != nil {
+		return nil, fmt.Errorf("write header: %w", err)
+	}
+	c, err := newCodec(level)
+	if err != nil {
+		return nil, err
+	}
+	out := &Writer{w: w, codec: c, chunk: maxRecords, proof: true}
+	out.reqCodec.blockSize = h.BlockSize
+	out.reqCodec.dec = &blockDecoder{reuse: true}
+	if err := out.put(appendRawFrame(nil, item), item, indexEntry{Kind: "header"}); err != nil {
+		c.close()
+		return nil, err
+	}
+	return out, nil
+}
+
+// put writes one frame and notes it in the index.
+func (w *Writer) put(frame, item []byte, e indexEntry) error {
+	n, err := w.w.Write(frame)
+	if err == nil && n < len(frame) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		w.err = fmt.Errorf("write container: %w", err)
+		return w.err
+	}
+	e.Offset, e.Length, e.XXH64 = w.offset, int64(len(frame)), xxhash.Sum64(frame)
+	w.index = append(w.index, e)
+	w.seek = append(w.seek, seekEntry{
+		compressed: uint32(len(frame)), content: uint32(len(item)), checksum: uint32(xxhash.Sum64(item)),
+	})
+	w.offset += int64(len(frame))
+	return nil
+}
+
+// ready says why nothing can be written, or why this record cannot be.
+func (w *Writer) ready(size int, kind, key string) error {
+	switch {
+	case w.err != nil:
+		return w.err
+	case w.closed:
+		return errWriterClosed
+	case size > maxRecordBytes:
+		return fmt.Errorf("write %s %s: it holds %d bytes, at most %d are allowed", kind, key, size, maxRecordBytes)
+	}
+	return nil
+}
+
+// WriteRequest adds a request. r may be used again at once.
+func (w *Writer) WriteRequest(r *Request) error { return w.addRequest(r, nil) }
+
+// addRequest adds a request, with the key of a sorted run.
+func (w *Writer) addRequest(r *Request, key *int64) error {
+	size := requestBytes(r)
+	if err := w.ready(size, "request", r.Key()); err != nil {
+		return err
+	}
+	if len(w.requests.recs) > 0 && w.requests.bytes+size > softChunkBytes {
+		if err := w.flushRequests(); err != nil {
+			return err
+		}
+	}
+	w.requests.add(r, size)
+	if key != nil {
+		w.requests.keys = append(w.requests.keys, *key)
+	}
+	if len(w.requests.recs) >= w.chunk {
+		return w.flushRequests()
+	}
+	return nil
+}
+
+// WriteResult adds a result; its times are cut to whole microseconds. r may be
+// used again at once.
+func (w *Writer) WriteResult(r *Result) error {
+	size := resultBytes(r)
+	if err := w.ready(size, "result", r.ID); err != nil {
+		return err
+	}
+	if len(w.results.recs) > 0 && w.results.bytes+size > softChunkBytes {
+		if err := w.flushResults(); err != nil {
+			return err
+		}
+	}
+	w.results.add(r, size)
+	if len(w.results.recs) >= w.chunk {
+		return w.flushResults()
+	}
+	return nil
+}
+
+// WriteSeries adds a series. s may be used again at once.
+func (w *Writer) WriteSeries(s *Series) error {
+	size, err := seriesBytes(s)
+	if err != nil {
+		return fmt.Errorf("write %w", err)
+	}
+	if err := w.ready(size, "series", s.Name); err != nil {
+		return err
+	}
+	if len(w.series.recs) > 0 && w.series.bytes+size > softChunkBytes {
+		if err := w.flushSeries(); err != nil {
+			return err
+		}
+	}
+	w.series.add(s, size)
+	if len(w.series.recs) >= w.chunk {
+		return w.flushSeries()
+	}
+	return nil
+}
+
+// Flush closes the chunks that have records and writes them.
+func (w *Writer) Flush() error {
+	if err := w.ready(0, "", ""); err != nil {
+		return err
+	}
+	if err := w.flushRequests(); err != nil {
+		return err
+	}
+	if err := w.flushResults(); err != nil {
+		return err
+	}
+	return w.flushSeries()
+}
+
+// Close writes what is kept back, the footer with the true counts, and the
+// seek table. It does not close the underlying writer. The Writer is of no use
+// after, whatever Close says.
+func (w *Writer) Close(f Footer) error {
+	if w.closed {
+		return errWriterClosed
+	}
+	err := w.Flush()
+	w.closed = true
+	defer w.codec.close()
+	if err != nil {
+		return err
+	}
+	f.Requests, f.Results, f.Series = w.counts.Requests, w.counts.Results, w.counts.Series
+	item, err := encodeFooter(f, w.index)
+	if err != nil {
+		return err
+	}
+	if err := w.put(appendRawFrame(nil, item), item, indexEntry{}); err != nil {
+		return err
+	}
+	if _, err := w.w.Write(appendSeekTable(nil, w.seek)); err != nil {
+		w.err = fmt.Errorf("write container: %w", err)
+	}
+	return w.err
+}
+
+// discard releases the Writer without completing the container.
+func (w *Writer) discard() {
+	if !w.closed {
+		w.closed = true
+		w.codec.close()
+	}
+}
