@@ -93,6 +93,9 @@ func figure(v Value) string {
 	if !ok {
 		return absent
 	}
+	if a := math.Abs(x); a >= 0.001 && a < 1e9 {
+		x = math.Round(x*1e6) / 1e6 // 2, not 2.000 for 1.9999999999999996
+	}
 	switch a := math.Abs(x); {
 	case x == math.Trunc(x) && a < 1e15, a >= 1000:
 		return strconv.FormatFloat(x, 'f', 0, 64)

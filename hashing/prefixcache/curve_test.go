@@ -187,3 +187,63 @@ func TestManyBlocks(t *testing.T) {
 		t.Errorf("a cyclic trace needs room for all: got %d", got)
 	}
 }
+
+func TestParseCapacities(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []int
+		err  string
+	}{
+		{"5637", []int{5637}, ""},
+		{"2, 1", []int{2, 1}, ""},
+		{"", nil, `parse capacities "": found "", expected a number of blocks from 1 to 1099511627776`},
+		{"1,x", nil, `parse capacities "1,x": found "x", expected a number of blocks from 1 to 1099511627776`},
+		{"0", nil, `parse capacities "0": found "0", expected a number of blocks from 1 to 1099511627776`},
+		{"-5", nil, `parse capacities "-5": found "-5", expected a number of blocks from 1 to 1099511627776`},
+		{"1e3", nil, `parse capacities "1e3": found "1e3", expected a number of blocks from 1 to 1099511627776`},
+		{"7,7", nil, `parse capacities "7,7": 7 is given twice`},
+	} {
+		got, err := ParseCapacities(c.text)
+		if !slices.Equal(got, c.want) || fmt.Sprint(err) != orNil(c.err) {
+			t.Errorf("%q: got %v, %v", c.text, got, err)
+		}
+	}
+}
+
+// FuzzParseCapacities states that what is accepted is positive and distinct.
+func FuzzParseCapacities(f *testing.F) {
+	for _, seed := range []string{"1,2,3", "5637,22550", "", ",", "1,1", "99999999999999999999"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := ParseCapacities(text)
+		if err != nil {
+			return
+		}
+		seen := map[int]bool{}
+		for _, c := range list {
+			if c < 1 || seen[c] {
+				t.Errorf("%q: got %v", text, list)
+			}
+			seen[c] = true
+		}
+	})
+}
+
+// FuzzParsePolicies states that what is accepted is known and distinct.
+func FuzzParsePolicies(f *testing.F) {
+	for _, seed := range []string{"lru", "lru,fifo,optimal,vllm", "", "lru,lru"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := ParsePolicies(text)
+		if err != nil {
+			return
+		}
+		for i, p := range list {
+			if !slices.Contains(Policies(), p) || slices.Contains(list[:i], p) {
+				t.Errorf("%q: got %v", text, list)
+			}
+		}
+	})
+}
