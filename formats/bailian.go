@@ -65,29 +65,30 @@ func (b *bailianImporter) Describe(h *record.Header) {
 // Read reads one file line by line, after a first look at who is whose parent:
 // a parent may come later than its children.
 func (b *bailianImporter) Read(src *Source, emit func(*record.Request) error) error {
-	b.src = src
-	if err := b.readTrees(); err != nil {
-		return err
-	}
-	return src.EachLine(b.decode, emit)
-}
-
-// readTrees notes the parents of the file's chats. Rows that cannot be read
-// are left to the second reading, which reports them.
-func (b *bailianImporter) readTrees() error {
-	o, err := input{name: b.src.Name, path: b.src.path}.open()
+	o, err := input{name: src.Name, path: src.path}.open()
 	if err != nil {
 		return err
 	}
-	defer o.close() // read only: nothing can be lost
-	lines := newLineReader(o)
+	b.readTrees(o)
+	if err := o.close(); err != nil {
+		return fmt.Errorf("close %s: %w", src.Name, err)
+	}
+	return b.readRows(src, emit)
+}
+
+func (b *bailianImporter) readRows(src *Source, emit func(*record.Request) error) error {
+	b.src = src
+	return src.EachLine(b.decode, emit)
+}
+
+// readTrees notes the parents of the file's chats. What cannot be read is left
+// to the second reading, which meets it too and says where.
+func (b *bailianImporter) readTrees(in io.Reader) {
+	lines := newLineReader(in)
 	for {
 		line, err := lines.next()
-		if err == io.EOF {
-			return nil
-		}
 		if err != nil {
-			return nil // the second reading meets it too, and says where
+			return
 		}
 		if chat, parent, ok := chatAndParent(line); ok {
 			b.trees.add(chat, parent)
