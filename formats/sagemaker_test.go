@@ -1,0 +1,468 @@
+package formats
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"retrace/record"
+)
+
+// captureText makes a capture row of two sides, "" for one that is missing.
+func captureText(in, out, when string) string {
+	var sides []string
+	if in != "" {
+		sides = append(sides, `"endpointInput":`+in)
+	}
+	if out != "" {
+		sides = append(sides, `"endpointOutput":`+out)
+	}
+	return `{"captureData":{` + strings.Join(sides, ",") + `},"eventMetadata":{"eventId":"e-1","inferenceTime":"` + when +
+		`"},"eventVersion":"0"}` + "\n"
+}
+
+// sideText is one side, its data encoded as said.
+func sideText(mode, data, encoding string) string {
+	if encoding == "BASE64" {
+		data = base64.StdEncoding.EncodeToString([]byte(data))
+	}
+	return `{"observedContentType":"application/json","mode":"` + mode + `","data":` + string(AppendString(nil, data)) +
+		`,"encoding":"` + encoding + `"}`
+}
+
+const someTime = "2025-02-03T04:05:06Z"
+
+// Each side is decoded by its own encoding.
+func TestSageMakerMixedEncodings(t *testing.T) {
+	row := `{"captureData":{"endpointInput":{"observedContentType":"application/json","mode":"INPUT","data":"eyJpbnB1dHMiOiJoaSJ9","encoding":"BASE64"},"endpointOutput":{"observedContentType":"application/json","mode":"OUTPUT","data":"{\"generated_text\":\"yo\"}","encoding":"JSON"}},"eventMetadata":{"eventId":"e-1","inferenceTime":"2025-02-03T04:05:06Z"},"eventVersion":"0"}` + "\n"
+	all, tr := importText(t, "c.jsonl", row)
+	r, h := all[0], tr.Header
+	if string(r.Body) != `{"inputs":"hi"}` || r.API != apiGenerate || r.ID != "e-1" ||
+		r.InputTokens != record.Unknown || r.OutputTokens != record.Unknown || r.Observed.OutputTokens != record.Unknown {
+		t.Errorf("row: %+v", r)
+	}
+	// 2025-02-03T04:05:06Z is 1738555506 s after 1970 (date -u +%s).
+	if !h.Wall || h.TimeBasis != "unknown" || h.Origin != 1738555506*time.Second || h.BlockSize != 0 || !h.PrefixSynthesised {
+		t.Errorf("header: %+v", h)
+	}
+}
+
+func TestSageMakerBodies(t *testing.T) {
+	const usage = `"usage":{"prompt_tokens":14,"completion_tokens":4,"total_tokens":18}`
+	unknown := record.Unknown
+	for _, c := range []struct {
+		name, in, out string
+		api, model    string
+		input, wanted int64
+		seen          int64
+		failed        bool
+	}{
+		{"chat", `{"model":"m","messages":[{"role":"user","content":"hi"}],"max_tokens":64}`, `{"choices":[],` + usage + `}`,
+			apiChat, "m", 14, 64, 4, false},
+		{"chat, the newer limit first", `{"messages":[],"max_tokens":64,"max_completion_tokens":32}`, `{` + usage + `}`,
+			apiChat, "", 14, 32, 4, false},
+		{"completions", `{"prompt":"hi","max_tokens":8}`, `{"object":"text_completion",` + usage + `}`,
+			apiCompletions, "", 14, 8, 4, false},
+		{"a prompt of token ids", `{"prompt":[5,6,7]}`, ``, apiCompletions, "", 3, unknown, unknown, false},
+		{"several prompts of token ids", `{"prompt":[[5,6],[7]]}`, ``, apiCompletions, "", 3, unknown, unknown, false},
+		{"TGI", `{"inputs":"hi","parameters":{"max_new_tokens":20}}`, `[{"generated_text":"yo","details":{"generated_tokens":9}}]`,
+			apiGenerate, "", unknown, 20, 9, false},
+		{"LMI", `{"inputs":"hi","parameters":{"max_new_tokens":20}}`, `{"generated_text":"yo"}`,
+			apiGenerate, "", unknown, 20, unknown, false},
+		{"TGI stream", `{"inputs":"hi","stream":true}`, "data:{\"token\":{\"id\":1,\"text\":\"a\"},\"details\":null}\n\n" +
+			"data:{\"token\":{\"id\":2,\"text\":\"b\"},\"generated_text\":\"ab\",\"details\":{\"generated_tokens\":2}}\n\n",
+			apiGenerate, "", unknown, unknown, 2, false},
+		{"JSON lines of tokens", `{"inputs":"hi"}`, "{\"token\":{\"id\":1}}\n{\"token\":{\"id\":2}}\n{\"token\":{\"id\":3}}\n",
+			apiGenerate, "", unknown, unknown, 3, false},
+		{"events with usage", `{"messages":[],"stream":true}`, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}],\"usage\":null}\n\n" +
+			"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n",
+			apiChat, "", 7, unknown, 1, false},
+		{"events without usage", `{"messages":[],"stream":true}`, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n",
+			apiChat, "", unknown, unknown, unknown, false},
+		{"an error", `{"messages":[]}`, `{"object":"error","message":"too long","code":400}`, apiChat, "", unknown, unknown, unknown, true},
+		{"an error in a stream", `{"messages":[]}`, "data: {\"error\":{\"message\":\"x\"}}\n\n", apiChat, "", unknown, unknown, unknown, true},
+		{"CSV", "1,2\n3,4\n", "0.5\n", "", "", unknown, unknown, unknown, false},
+		{"a batch of JSON lines", "{\"inputs\":\"a\"}\n{\"inputs\":\"b\"}\n", "{\"generated_text\":\"1\"}\n{\"generated_text\":\"2\"}\n",
+			"", "", unknown, unknown, unknown, false},
+		{"another shape", `{"instances":[1]}`, `{"predictions":[2]}`, "", "", unknown, unknown, unknown, false},
+		{"keys in another case", `{"PROMPT":"hi","Messages":[]}`, `{"USAGE":{}}`, "", "", unknown, unknown, unknown, false},
+		{"limits that are none", `{"prompt":"hi","max_tokens":null}`, `{"usage":{"prompt_tokens":-1,"completion_tokens":1.5}}`,
+			apiCompletions, "", unknown, unknown, unknown, false},
+		{"broken", `{"prompt":`, `}{`, "", "", unknown, unknown, unknown, false},
+	} {
+		for _, encoding := range []string{"JSON", "CSV", "BASE64"} {
+			t.Run(c.name+" as "+encoding, func(t *testing.T) {
+				out := ""
+				if c.out != "" {
+					out = sideText("OUTPUT", c.out, encoding)
+				}
+				row := captureText(sideText("INPUT", c.in, encoding), out, someTime)
+				path := writeInput(t, "c.jsonl", row)
+				all, _ := importAll(t, []string{path}, Options{})
+				r := all[0]
+				if r.API != c.api || r.Model != c.model || r.InputTokens != c.input || r.OutputTokens != c.wanted ||
+					r.Observed.OutputTokens != c.seen || r.Observed.Failed != c.failed {
+					t.Errorf("got %+v", r)
+				}
+				if want := c.in; c.api != "" && string(r.Body) != want {
+					t.Errorf("body %s, want %s", r.Body, want)
+				}
+				got, _ := through(t, []string{path}, Options{}, "sagemaker")
+				sameJSONLines(t, got, row)
+			})
+		}
+	}
+}
+
+// The bytes of a body are those that were captured, white space and all.
+func TestSageMakerBodyIsRaw(t *testing.T) {
+	body := "{ \"prompt\" : \"h\\u0069\\n\",\r\n\t\"max_tokens\":5.0, \"x\":1e2 }"
+	for _, encoding := range []string{"JSON", "BASE64"} {
+		all, _ := importText(t, "c.jsonl", captureText(sideText("INPUT", body, encoding), "", someTime))
+		if string(all[0].Body) != body {
+			t.Errorf("%s: body %q", encoding, all[0].Body)
+		}
+	}
+}
+
+// Deeply nested bodies are bytes like others.
+func TestSageMakerNestedBody(t *testing.T) {
+	body := `{"messages":[],"tools":` + strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60) + "}"
+	row := captureText(sideText("INPUT", body, "JSON"), "", someTime)
+	got, _ := through(t, []string{writeInput(t, "c.jsonl", row)}, Options{}, "sagemaker")
+	sameJSONLines(t, got, row)
+}
+
+// A row without a request is skipped and counted, whatever --bad-lines says.
+func TestSageMakerOneSide(t *testing.T) {
+	text := captureText(sideText("INPUT", `{"prompt":"hi","max_tokens":3}`, "JSON"), "", someTime) +
+		captureText("", sideText("OUTPUT", `{"usage":{"prompt_tokens":3}}`, "JSON"), someTime)
+	for _, policy := range []Policy{Fail, Skip} {
+		all, tr := importAll(t, []string{writeInput(t, "c.jsonl", text)}, Options{BadLines: policy})
+		r := tr.Report()
+		if len(all) != 1 || all[0].OutputTokens != 3 || all[0].Observed.OutputTokens != record.Unknown {
+			t.Errorf("%s: %+v", policy, all)
+		}
+		if r.Read != 2 || r.Kept != 1 || r.SkippedRows() != 1 || !r.Lossy() {
+			t.Errorf("%s: report %+v", policy, r)
+		}
+		for reason := range r.Skipped {
+			wantIn(t, reason, "endpointInput", "only the answer was captured")
+		}
+	}
+}
+
+func TestSageMakerTimes(t *testing.T) {
+	const base = 1738555506 * time.Second
+	for text, want := range map[string]time.Duration{
+		"2025-02-03T04:05:06Z":                base,
+		"2025-02-03T04:05:06":                 base,
+		"2025-02-03 04:05:06":                 base,
+		"2025-02-03T04:05:06.250Z":            base + 250*time.Millisecond,
+		"2025-02-03T04:05:06.000000001Z":      base + 1,
+		"2025-02-03T05:05:06+01:00":           base,
+		"2025-02-02T23:05:06-0500":            base,
+		"2025-02-03 04:05:06+00:00":           base,
+		"1970-01-01T00:00:00Z":                0,
+		"2262-01-01T00:00:00Z":                9214646400 * time.Second,
+		"2024-03-10T02:30:00":                 1710037800 * time.Second, // no such hour in New York
+		"1969-12-31T23:59:59Z":                -1,
+		"2263-01-01T00:00:00Z":                -1,
+		"2025-02-30T00:00:00Z":                -1,
+		"2025-02-03T04:05:60Z":                -1,
+		"1738555506":                          -1,
+		"":                                    -1,
+		"2025-02-03T04:05:06Z and more":       -1,
+		"2025-02-03T04:05:06.Z":               -1,
+		"2025-02-03T04:05:06 America/Chicago": -1,
+	} {
+		got, ok := parseWallTime(text)
+		if ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q: got %d, %v, want %d", text, got, ok, want)
+		}
+	}
+}
+
+// TestZoneChild is run by TestSageMakerZone in another zone.
+func TestZoneChild(t *testing.T) {
+	path := os.Getenv("RETRACE_ZONE_INPUT")
+	if path == "" {
+		t.Skip("run by TestSageMakerZone")
+	}
+	if _, err := Convert([]string{path}, Options{}, Target{Path: path + ".trace"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Dates without a zone are UTC; the bytes of the trace do not depend on TZ.
+func TestSageMakerZone(t *testing.T) {
+	in := sideText("INPUT", `{"prompt":"hi"}`, "JSON")
+	text := captureText(in, "", "2024-03-10T01:59:59") + captureText(in, "", "2024-03-10T02:30:00") +
+		captureText(in, "", "2024-03-10T03:00:00+00:00")
+	var first []byte
+	for i, zone := range []string{"UTC", "America/New_York", "Asia/Kolkata"} {
+		path := writeInput(t, "c.jsonl", text)
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestZoneChild$")
+		cmd.Env = append(os.Environ(), "TZ="+zone, "RETRACE_ZONE_INPUT="+path)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", zone, err, out)
+		}
+		trace, err := os.ReadFile(path + ".trace")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = trace
+		}
+		if !bytes.Equal(trace, first) {
+			t.Errorf("under TZ=%s the trace is another", zone)
+		}
+		all, _ := importAll(t, []string{path + ".trace"}, Options{})
+		if all[1].Arrival != 30*time.Minute+time.Second || all[2].Arrival != time.Hour+time.Second {
+			t.Errorf("%s: arrivals %s, %s", zone, all[1].Arrival, all[2].Arrival)
+		}
+	}
+}
+
+// Hour folders: recursive, variants kept apart, by time, then path, then row.
+func TestSageMakerHourFolders(t *testing.T) {
+	root := t.TempDir()
+	row := func(id, when string) string {
+		return strings.Replace(captureText(sideText("INPUT", `{"prompt":"hi"}`, "JSON"), "", when), "e-1", id, 1)
+	}
+	for name, text := range map[string]string{
+		"ep/v1/2025/02/03/04/b.jsonl":   row("b1", someTime) + row("b2", someTime),
+		"ep/v1/2025/02/03/04/a.jsonl":   row("a1", someTime) + row("a2", "2025-02-03T04:05:07Z") + row("a3", someTime),
+		"ep/v2/2025/02/03/04/a.jsonl":   row("z1", someTime) + row("a1", "2025-02-03T04:06:00Z"),
+		"ep/v1/2025/02/03/04/.DS_Store": "\x00\x01",
+		"ep/v1/2025/02/03/05/c.jsonl":   "",
+	} {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, tr := importAll(t, []string{root}, Options{})
+	var got []string
+	for _, r := range all {
+		got = append(got, r.ID+" "+r.Kind)
+	}
+	want := "a1 ep/v1,a3 ep/v1,b1 ep/v1,b2 ep/v1,z1 ep/v2,a2 ep/v1,a1 ep/v2"
+	if strings.Join(got, ",") != want {
+		t.Errorf("got %s\nwant %s", strings.Join(got, ","), want)
+	}
+	wantIn(t, strings.Join(tr.Report().Warnings, "\n"), "eventId occurs more than once", "may be a sample", "empty file")
+	if strings.Count(strings.Join(tr.Report().Warnings, "\n"), "may be a sample") != 1 {
+		t.Errorf("warnings: %q", tr.Report().Warnings)
+	}
+}
+
+func TestSageMakerFixture(t *testing.T) {
+	dir := filepath.Join(fixturesDir, "sagemaker")
+	all, tr := importAll(t, []string{dir}, Options{})
+	kinds, bodies := map[string]int{}, 0
+	for _, r := range all {
+		kinds[r.Kind]++
+		if r.Body != nil {
+			bodies++
+		}
+	}
+	if len(all) != 11 || bodies != 9 || kinds["chat-demo/AllTraffic"] != 9 || kinds["chat-demo/Canary"] != 2 {
+		t.Errorf("%d rows, %d bodies, %v", len(all), bodies, kinds)
+	}
+	if r := tr.Report(); r.Lossy() || r.Unknown["captureAgent"] != 1 {
+		t.Errorf("report %+v", r)
+	}
+	want := ""
+	for _, name := range []string{
+		"AllTraffic/2025/02/03/04/10-05-123-a.jsonl", "AllTraffic/2025/02/03/04/10-05-123-b.jsonl",
+		"AllTraffic/2025/02/03/05/00-00-001.jsonl", "Canary/2025/02/03/04/11-00-009.jsonl",
+	} {
+		data, err := os.ReadFile(filepath.Join(dir, "chat-demo", filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want += string(data)
+	}
+	got, _ := through(t, []string{dir}, Options{}, "sagemaker")
+	sameJSONLines(t, got, want)
+}
+
+func TestSageMakerBadRows(t *testing.T) {
+	good := captureText(sideText("INPUT", `{"prompt":"hi"}`, "JSON"), "", someTime)
+	bad := func(from, to string) string { return strings.Replace(good, from, to, 1) }
+	for _, c := range []struct {
+		name, row string
+		want      []string
+	}{
+		{"bad Base64", bad(`"JSON"`, `"BASE64"`), []string{`"captureData.endpointInput.data"`, "Base64", "illegal base64"}},
+		{"bad Base64 of the answer", captureText(sideText("INPUT", `{"prompt":"hi"}`, "JSON"), strings.Replace(sideText("OUTPUT", "%", "JSON"), "JSON", "BASE64", 1), someTime),
+			[]string{`"captureData.endpointOutput.data"`, "Base64"}},
+		{"no time", bad(`"inferenceTime"`, `"time"`), []string{`"eventMetadata.inferenceTime"`, "no time"}},
+		{"null time", bad(`"`+someTime+`"`, `null`), []string{`"eventMetadata.inferenceTime"`, "no time"}},
+		{"no metadata", bad(`"eventMetadata"`, `"meta"`), []string{`"eventMetadata.inferenceTime"`, "no time"}},
+		{"a number for a time", bad(`"`+someTime+`"`, `5`), []string{`"eventMetadata.inferenceTime"`, "found 5", "a date and time"}},
+		{"a time that is none", bad(someTime, "NaN"), []string{`found "NaN"`}},
+		{"no capture", bad(`"captureData"`, `"capture"`), []string{`"captureData"`, "found none"}},
+		{"a list for a capture", bad(`"captureData":{`, `"captureData":7,"x":{`), []string{`"captureData"`, "found 7", "an object"}},
+		{"a string for a side", bad(`"endpointInput":{`, `"endpointInput":"a","x":{`), []string{`"captureData.endpointInput"`, "an object"}},
+		{"an object for data", bad(`"data":"`, `"data":{},"x":"`), []string{`"captureData.endpointInput.data"`, "a string"}},
+		{"a key twice, deep down", bad(`"mode":`, `"mode":"INPUT","mode":`), []string{"occurs twice"}},
+		{"not JSON", "hello\n", []string{"not a JSON object"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := good + c.row + good
+			err := importError(t, "bad.jsonl", text, Options{})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			wantIn(t, err.Error(), append(c.want, "bad.jsonl", "line 2")...)
+			all, tr := importAll(t, []string{writeInput(t, "bad.jsonl", text)}, Options{BadLines: Skip})
+			if r := tr.Report(); len(all) != 2 || r.SkippedRows() != 1 {
+				t.Errorf("skip: %d requests, report %+v", len(all), r)
+			}
+		})
+	}
+}
+
+// drawCapture draws a row with odd fields and literals.
+func drawCapture(t *rapid.T) string {
+	body := rapid.SampledFrom([]string{
+		`{"prompt":"hi","max_tokens":5.0}`, `{"messages":[],"x":"\ud83d\ude00"}`, `{"inputs":"é\u00e9"}`, "1,2\n", "", "{}", " {\"prompt\": [1,2]} ",
+	})
+	side := func(mode string) string {
+		enc := rapid.SampledFrom([]string{"JSON", "CSV", "BASE64"}).Draw(t, "encoding")
+		s := sideText(mode, body.Draw(t, "data"), enc)
+		return rapid.SampledFrom([]string{
+			s, strings.Replace(s, `"mode"`, `"odd":null,"mode"`, 1), strings.Replace(s, `"observedContentType":"application/json",`, "", 1),
+			`{"mode":"` + mode + `"}`, `{"data":null,"encoding":null}`, `{"data":"{\"prompt\":\"\\ud800\"}"}`, `{"data":"{\"prompt\":\"\ud800\"}","encoding":"JSON"}`,
+			`{"data":"x","encoding":"TEXT"}`,
+		}).Draw(t, "side")
+	}
+	out := rapid.SampledFrom([]string{"", "null", "side"}).Draw(t, "output")
+	if out == "side" {
+		out = side("OUTPUT")
+	}
+	when := rapid.SampledFrom([]string{
+		someTime, "2025-02-03T04:05:06.5Z", "2025-02-03T04:05:06.123456Z", "2025-02-03T05:05:06+01:00", "2025-02-03 04:05:05", "2025-02-03T04:05:06.000Z",
+	}).Draw(t, "time")
+	row := captureText(side("INPUT"), out, when)
+	odd := rapid.SampledFrom([]string{
+		"", `"x":[1.0,{"b":null}],`, `"customAttributes":["k=v"],"inferenceId":"i",`, `"customAttributes":[],`, `"inferenceId":null,`,
+	})
+	row = strings.Replace(row, `"eventId"`, odd.Draw(t, "meta")+`"eventId"`, 1)
+	row = strings.Replace(row, `{"captureData"`, `{`+odd.Draw(t, "top")+`"captureData"`, 1)
+	return strings.Replace(row, `"e-1"`, rapid.SampledFrom([]string{`"e-1"`, `"\u00e9"`, `""`, `null`, `7`}).Draw(t, "id"), 1)
+}
+
+func TestSageMakerLosslessRapid(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.jsonl")
+	rapid.Check(t, func(rt *rapid.T) {
+		text := ""
+		for range rapid.IntRange(1, 4).Draw(rt, "rows") {
+			text += drawCapture(rt)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			rt.Fatal(err)
+		}
+		got, _ := through(t, []string{path}, Options{}, "sagemaker")
+		sameJSONLines(t, got, text)
+	})
+}
+
+// Scaled times are written anew, from the trace's origin on.
+func TestSageMakerSpeed(t *testing.T) {
+	in := sideText("INPUT", `{"prompt":"hi"}`, "JSON")
+	text := captureText(in, "", "2025-02-03T04:05:06") + captureText(in, "", "2025-02-03T05:05:07+01:00")
+	got, _ := through(t, []string{writeInput(t, "c.jsonl", text)}, Options{Select: Selection{Speed: 2}}, "sagemaker")
+	sameJSONLines(t, got, captureText(in, "", "2025-02-03T04:05:06Z")+captureText(in, "", "2025-02-03T04:05:06.500Z"))
+}
+
+// A request without a body becomes a capture that tells its lengths.
+func TestSageMakerFromOthers(t *testing.T) {
+	path := writeInput(t, "m.jsonl", `{"timestamp":1500,"input_length":600,"output_length":4,"hash_ids":[1,2]}`+"\n"+
+		`{"timestamp":2500,"text_input":"hello","output_length":7}`+"\n")
+	got, _ := through(t, []string{path}, Options{}, "sagemaker")
+	all, tr := importText(t, "c.jsonl", got)
+	if tr.Format.Name != "sagemaker" || tr.Header.Origin != 1500*time.Millisecond {
+		t.Errorf("header %+v", tr.Header)
+	}
+	if r := all[0]; r.InputTokens != 600 || r.OutputTokens != 4 || r.Body != nil {
+		t.Errorf("lengths: %+v", r)
+	}
+	if r := all[1]; string(r.Body) != `{"prompt":"hello","max_tokens":7}` || r.Arrival != time.Second || r.API != apiCompletions {
+		t.Errorf("body: %+v", r)
+	}
+}
+
+// sageMakerImport reads a text by the importer alone.
+func sageMakerImport(text string) (rows []record.Request, l *ledger, err error) {
+	l = newLedger(Skip)
+	src := &Source{Name: "fuzz.jsonl", in: strings.NewReader(text), ledger: l}
+	err = newSageMakerImporter().Read(src, func(r *record.Request) error { rows = append(rows, *r); l.kept++; return nil })
+	return rows, l, err
+}
+
+// FuzzSageMaker: no text makes the reader panic or lose count, and what is
+// read is written as it stood.
+func FuzzSageMaker(f *testing.F) {
+	for _, encoding := range []string{"JSON", "BASE64", "x"} {
+		f.Add(captureText(sideText("INPUT", `{"prompt":[1,2],"max_tokens":3}`, encoding), sideText("OUTPUT", `{"usage":{"prompt_tokens":2}}`, "JSON"), someTime))
+	}
+	f.Add(captureText(sideText("INPUT", "a,b", "CSV"), "", "2025-02-03T04:05:06+02:00"))
+	f.Add(captureText("", "", someTime))
+	f.Add(fmt.Sprintf(`{"captureData":{"endpointInput":{"data":%q}},"eventMetadata":{"inferenceTime":%q}}`, `{"messages":[]}`, someTime))
+	f.Fuzz(func(t *testing.T, text string) {
+		rows, l, err := sageMakerImport(text)
+		if err != nil {
+			return
+		}
+		report := l.report()
+		if err := report.Check(); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		e := newSageMakerExporter(&out, &record.Header{Source: "sagemaker"})
+		for i := range rows {
+			if err := e.Write(&rows[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Skipped) == 0 && !sameRows(text, out.String()) {
+			t.Fatalf("%q: wrote %q", text, out.String())
+		}
+		if again, _, err := sageMakerImport(out.String()); err != nil || len(again) != len(rows) {
+			t.Fatalf("%q: wrote %q, which reads as %d rows of %d, %v", text, out.String(), len(again), len(rows), err)
+		}
+	})
+}
+
+// FuzzCaptureBody: no body or answer makes the reader panic, and counts are
+// never negative but Unknown.
+func FuzzCaptureBody(f *testing.F) {
+	for _, s := range []string{`{"prompt":[1]}`, `[{"generated_text":"a"}]`, "data: {\"token\":{}}\n\ndata: [DONE]", "1,2\n"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		in, out := readInputBody(data), readOutputBody(data)
+		for _, n := range []int64{in.input, in.wanted, out.input, out.output} {
+			if n < record.Unknown {
+				t.Fatalf("%q: count %d", data, n)
+			}
+		}
+	})
+}
