@@ -21,8 +21,8 @@ func TestRefusedRows(t *testing.T) {
 		say       []string
 	}{
 		{"T11 block size too small", `{"timestamp":0,"input_length":1300,"output_length":4,"hash_ids":[7,8]}`,
-			[]string{`"hash_ids"`, "2 ids for 1300 tokens", "1 short", "--block-size 650–1299 would fit"}},
-		{"T12 a block too many", `{"timestamp":0,"input_length":512,"output_length":4,"hash_ids":[7,8]}`, []string{"1 too many"}},
+			[]string{`"hash_ids"`, "2 ids for 1300 tokens", "1 block short", "--block-size 650–1299 would fit"}},
+		{"T12 a block too many", `{"timestamp":0,"input_length":512,"output_length":4,"hash_ids":[7,8]}`, []string{"1 block too many"}},
 		{"T15 two kinds of input", `{"timestamp":0,"input_length":5,"messages":[]}`, []string{"both input_length and messages"}},
 		{"T15 none", `{"timestamp":0,"output_length":4}`, []string{"exactly one of input_length, text_input, messages, payload"}},
 		{"T15 ids beside text", `{"timestamp":0,"text_input":"x","hash_ids":[1]}`, []string{"hash_ids with input_length only"}},
@@ -108,7 +108,7 @@ func TestBlockSizeFlag(t *testing.T) {
 	msg := refused(t, `{"timestamp":0,"input_length":1300,"output_length":4,"hash_ids":[7,8,9]}`, formats.Options{BlockSize: 16})
 	contains(t, msg, "--block-size 434–649 would fit", "512")
 	msg = refused(t, `{"timestamp":0,"input_length":33,"output_length":4,"hash_ids":[1,2]}`, formats.Options{BlockSize: 16})
-	contains(t, msg, "1 short")
+	contains(t, msg, "1 block short")
 }
 
 // T16: a value must not leak into the next row.
@@ -181,7 +181,7 @@ func TestInversions(t *testing.T) {
 	if got.header.Origin != 1000*ms || got.reqs[4].Arrival != 2000*ms {
 		t.Errorf("origin %s, last arrival %s", got.header.Origin, got.reqs[4].Arrival)
 	}
-	contains(t, strings.Join(got.report.Notes, "\n"), "3 rows were out of order (largest step back 2s)")
+	contains(t, strings.Join(got.report.Notes, "\n"), "3 rows out of order (largest step back 2s)")
 }
 
 // A shuffled file and one grouped by session are no clock restarts.

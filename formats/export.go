@@ -32,6 +32,11 @@ func (j *job) export(f *Format, t Target) (*Conversion, error) {
 		return nil, errors.Join(err, out.abort())
 	}
 	c := &Conversion{Header: tr.Header, Report: tr.report, Figures: tr.figures, Lost: x.lostList(&h)}
+	if h.BlockSize > 0 && f.BlockSize > 0 && h.BlockSize != f.BlockSize {
+		c.Report.Warnings = append(c.Report.Warnings, fmt.Sprintf(
+			"%s: the blocks have %d tokens, but readers of this format take %d, and the file cannot say otherwise",
+			f.Name, h.BlockSize, f.BlockSize))
+	}
 	if t.Strict && len(c.Lost) > 0 {
 		return c, errors.Join(fmt.Errorf("--strict: %w: %s", ErrLost, c.Lost[0]), out.abort())
 	}

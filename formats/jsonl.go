@@ -60,16 +60,18 @@ type jsonlHeader struct {
 	DelayMeaning      string `json:"delay_meaning,omitempty"`
 	PrefixSynthesised bool   `json:"prefix_synthesised,omitempty"`
 	QuantumNS         int64  `json:"quantum_ns,omitempty"`
-	Namespace         string `json:"namespace,omitempty"`
-	Seed              int64  `json:"seed,omitempty"`
-	RunID             string `json:"run_id,omitempty"`
+	// Layout is that of a CSV source's columns.
+	Layout    []string `json:"layout,omitempty"`
+	Namespace string   `json:"namespace,omitempty"`
+	Seed      int64    `json:"seed,omitempty"`
+	RunID     string   `json:"run_id,omitempty"`
 }
 
 func toJSONLHeader(h *record.Header) jsonlHeader {
 	return jsonlHeader{
 		Retrace: jsonlVersion, Source: h.Source, BlockSize: h.BlockSize, UnitNS: int64(h.Unit), OriginNS: int64(h.Origin),
 		Wall: h.Wall, TimeBasis: h.TimeBasis, Turns: h.Turns, DelayMeaning: h.DelayMeaning,
-		PrefixSynthesised: h.PrefixSynthesised, QuantumNS: int64(h.Quantum), Namespace: h.Namespace,
+		PrefixSynthesised: h.PrefixSynthesised, QuantumNS: int64(h.Quantum), Layout: h.Layout, Namespace: h.Namespace,
 		Seed: h.Seed, RunID: h.RunID,
 	}
 }
@@ -79,7 +81,7 @@ func (j jsonlHeader) header() record.Header {
 		Kind: record.KindTrace, Source: j.Source, BlockSize: j.BlockSize, Unit: time.Duration(j.UnitNS),
 		Origin: time.Duration(j.OriginNS), Wall: j.Wall, TimeBasis: j.TimeBasis, Turns: j.Turns,
 		DelayMeaning: j.DelayMeaning, PrefixSynthesised: j.PrefixSynthesised, Quantum: time.Duration(j.QuantumNS),
-		Namespace: j.Namespace, Seed: j.Seed, RunID: j.RunID,
+		Layout: j.Layout, Namespace: j.Namespace, Seed: j.Seed, RunID: j.RunID,
 	}
 }
 

@@ -107,13 +107,21 @@ func (m *mooncakeImporter) blockFault(tokens int64, n int) error {
 	f := m.src.Fault("hash_ids", nil, "ceil(input_length / block size) ids")
 	want := (tokens + int64(m.config.BlockSize) - 1) / int64(m.config.BlockSize)
 	f.Found = fmt.Sprintf("%d ids for %d tokens", n, tokens)
-	off := fmt.Sprintf("%d short", want-int64(n))
+	off := plural(want-int64(n), "block") + " short"
 	if want < int64(n) {
-		off = fmt.Sprintf("%d too many", int64(n)-want)
+		off = plural(int64(n)-want, "block") + " too many"
 	}
-	f.Err = fmt.Errorf("with blocks of %d tokens that is %d ids: %s blocks; %s",
+	f.Err = fmt.Errorf("with blocks of %d tokens that is %d ids: %s; %s",
 		m.config.BlockSize, want, off, admissible(tokens, int64(n)))
 	return f
+}
+
+// plural is "1 block", "2 blocks".
+func plural(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // admissible names the block sizes with which tokens need exactly n blocks.

@@ -34,10 +34,10 @@ func (t *Trace) notes() {
 		note("no row has block ids: the prompts share nothing that the source knows of")
 	}
 	if n := f.restarts.inversions; n > 0 && !t.Format.stored {
-		note("%d rows were out of order (largest step back %s): sorted by arrival", n, f.restarts.largest)
+		note("%s out of order (largest step back %s): sorted by arrival", plural(n, "row"), f.restarts.largest)
 	}
 	for _, field := range sortedKeys(t.report.Unknown) {
-		note("unknown field %q in %d rows: kept", field, t.report.Unknown[field])
+		note("unknown field %q in %s: kept", field, plural(t.report.Unknown[field], "row"))
 	}
 }
 

@@ -76,7 +76,11 @@ func printLosses(w io.Writer, r *formats.Report) {
 		fmt.Fprintf(w, "trace-convert: lost: %s\n", l)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.Skipped)) {
-		fmt.Fprintf(w, "trace-convert: skipped %d rows: %s (first: %s)\n", r.Skipped[reason], reason, r.FirstSkipped[reason])
+		rows := "rows"
+		if r.Skipped[reason] == 1 {
+			rows = "row"
+		}
+		fmt.Fprintf(w, "trace-convert: skipped %d %s: %s (first: %s)\n", r.Skipped[reason], rows, reason, r.FirstSkipped[reason])
 	}
 }
 
