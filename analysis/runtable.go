@@ -63,6 +63,10 @@ func countList(m map[string]int64) string {
 }
 
 func (rep *RunReport) writeThroughput(p *report) {
+	if !rep.DurationS.OK {
+		p.line("No request was completed: there is no duration, no throughput and no latency")
+		return
+	}
 	t := rep.Throughput
 	p.line("Duration: %s s, first send to last output of the completed requests", figure(rep.DurationS))
 	p.line("Throughput: %s requests/s, %s output tokens/s, %s tokens/s in all",

@@ -50,7 +50,9 @@ func addRecording(ctx context.Context, run *analysis.Run, name, path string) (lo
 	footer, closed := r.Footer()
 	run.AddFooter(footer, closed)
 	if loss := r.Loss(); loss != nil {
-		losses = append(losses, fmt.Sprintf("%s: %v", name, loss))
+		named := *loss
+		named.Path = name // not that of a temporary file
+		losses = append(losses, named.Error())
 	} else if !closed {
 		losses = append(losses, name+": the recording was not closed; its last second may be missing")
 	}
