@@ -242,6 +242,9 @@ func kindOf(head []byte, contentType string) bodyKind {
 	if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
 		return bodyJSON
 	}
+	if len(text) > 0 && text[0] == '<' {
+		return bodyOther
+	}
 	media, _, err := mime.ParseMediaType(contentType)
 	if err == nil && media == "text/event-stream" || len(text) == 0 {
 		return bodyEvents

@@ -44,14 +44,12 @@ func newBodies(cfg *Config, maker *prompt.Maker, model string) (*bodies, error) 
 // setModel names the model, before the first body.
 func (b *bodies) setModel(model string) { b.model = openai.AppendQuoted(nil, model) }
 
-func (b *bodies) allowed(option int) bool { return b.refused.Load()&(1<<option) == 0 }
-
 // refuse notes an optional field that the message of a refusal names, where
 // body has it; false where there is none. A field that another answer has
 // brought down meanwhile counts too: the request is to be made without it.
 func (b *bodies) refuse(message string, body fields) bool {
 	for i, name := range optionalFields {
-		if body&(1<<i) != 0 && strings.Contains(message, name) {
+		if body.has(i) && strings.Contains(message, name) {
 			b.refused.Or(1 << i)
 			return true
 		}
@@ -62,14 +60,19 @@ func (b *bodies) refuse(message string, body fields) bool {
 // fields is a set of optionalFields.
 type fields uint32
 
-// fieldsOf says which optional fields j's body is rendered with now.
-func (b *bodies) fieldsOf(j *job) fields {
+// fieldsFor says which optional fields j's body is to have.
+func (b *bodies) fieldsFor(j *job) fields {
 	f := fields(1 << optStreamOptions)
 	if b.cfg.IgnoreEOS && j.output != record.Unknown {
 		f |= 1<<optIgnoreEOS | 1<<optMinTokens
 	}
 	return f &^ fields(b.refused.Load())
 }
+
+// stale says whether a body has a field that was refused since.
+func (b *bodies) stale(f fields) bool { return f&fields(b.refused.Load()) != 0 }
+
+func (f fields) has(option int) bool { return f&(1<<option) != 0 }
 
 // size is an upper estimate of a body's length.
 func (b *bodies) size(j *job) int64 {
@@ -79,7 +82,7 @@ func (b *bodies) size(j *job) int64 {
 	return int64(j.prompt.Tokens())*8 + 512
 }
 
-// append renders j's body.
+// append renders j's body, with j.fields.
 func (b *bodies) append(dst []byte, j *job) ([]byte, error) {
 	if j.source != nil {
 		return editMembers(dst, j.source, b.members(j))
@@ -122,7 +125,7 @@ func (b *bodies) members(j *job) []member {
 		set("model", b.model)
 	}
 	set("stream", []byte("true"))
-	if b.allowed(optStreamOptions) {
+	if j.fields.has(optStreamOptions) {
 		set("stream_options", []byte(`{"include_usage":true}`))
 	} else {
 		set("stream_options", nil)
@@ -130,13 +133,11 @@ func (b *bodies) members(j *job) []member {
 	if j.output != record.Unknown && (j.source == nil || b.cfg.IgnoreEOS || b.cfg.MaxOutputTokens > 0) {
 		set("max_tokens", strconv.AppendInt(nil, j.output, 10))
 	}
-	if b.cfg.IgnoreEOS && j.output != record.Unknown {
-		if b.allowed(optIgnoreEOS) {
-			set("ignore_eos", []byte("true"))
-		}
-		if b.allowed(optMinTokens) {
-			set("min_tokens", strconv.AppendInt(nil, j.output, 10))
-		}
+	if j.fields.has(optIgnoreEOS) {
+		set("ignore_eos", []byte("true"))
+	}
+	if j.fields.has(optMinTokens) {
+		set("min_tokens", strconv.AppendInt(nil, j.output, 10))
 	}
 	return append(list, b.extra...)
 }

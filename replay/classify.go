@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"syscall"
+	"time"
 
 	"retrace/record"
 )
@@ -26,8 +27,8 @@ func (a *attempt) classify(err error) string {
 		return record.ClassTLS
 	case !a.answered.Load():
 		return record.ClassConnect
-	case isBroken(err):
-		return record.ClassTruncated
+	case isBroken(err) || a.conn != nil && a.conn.ended.Load():
+		return record.ClassTruncated // within the head
 	}
 	return record.ClassBadResponse // bytes came, but no HTTP
 }
@@ -54,16 +55,16 @@ func isReset(err error) bool {
 }
 
 // closedIdle tells the race of a request and a server that closes an idle
-// connection; see the package documentation. net/http has no exported error
-// for it.
-func (a *attempt) closedIdle(err error) bool {
-	if !a.reused || a.answered.Load() {
+// connection; see the package documentation.
+func (a *attempt) closedIdle(err error, now time.Duration) bool {
+	if !a.reused || a.conn == nil || a.answered.Load() {
 		return false
 	}
-	if strings.Contains(err.Error(), "server closed idle connection") {
+	// net/http has no exported error for an end that it saw between requests.
+	if a.conn.sent.Load() == 0 || strings.Contains(err.Error(), "server closed idle connection") {
 		return true
 	}
-	return a.idle >= idleSuspect && isBroken(err)
+	return a.idle >= idleSuspect && isBroken(err) && now-a.conn.sentAt() <= quickEnd
 }
 
 // cut settles a request that its context ended: by its timeout, or by us.

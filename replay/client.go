@@ -72,7 +72,7 @@ func newClient(cfg *Config, clock *clock) (*client, error) {
 		return nil, err
 	}
 	c.transport = &http.Transport{
-		DialContext:         c.dialer(clock),
+		DialContext:         c.dialer(cfg.dial, clock),
 		TLSClientConfig:     tlsConfig,
 		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/1.1 alone
 		DisableCompression:  true,
@@ -144,7 +144,19 @@ func (n *names) lookup(ctx context.Context, host string) ([]string, error) {
 	return entry.addrs, entry.err
 }
 
-func (c *client) dialer(clock *clock) func(context.Context, string, string) (net.Conn, error) {
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialer wraps the connections that dial, nil for the network's, makes.
+func (c *client) dialer(dial dialFunc, clock *clock) dialFunc {
+	if dial != nil {
+		return func(ctx context.Context, network, addr string) (net.Conn, error) {
+			raw, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return newConn(raw, clock), nil
+		}
+	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(addr)
 		if err != nil {
@@ -176,6 +188,7 @@ type conn struct {
 	read  atomic.Int64 // the last read, likewise
 	sent  atomic.Int64
 	got   atomic.Int64
+	ended atomic.Bool // a read met the end
 }
 
 func newConn(raw net.Conn, clock *clock) *conn { return &conn{Conn: raw, clock: clock} }
@@ -202,6 +215,9 @@ func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.read.Store(c.clock.raw())
 	c.got.Add(int64(n))
+	if err != nil {
+		c.ended.Store(true)
+	}
 	return n, err
 }
 

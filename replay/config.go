@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -117,8 +119,10 @@ type Config struct {
 	// further call is made, and nothing waits for it.
 	Progress func(Progress)
 
-	// coarse makes the pacer use Go's timers alone (tests with a false clock).
+	// coarse makes the pacer use Go's timers alone, dial stands in for the
+	// network: tests with a false clock.
 	coarse bool
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // ClientConfig says how the servers are spoken to.

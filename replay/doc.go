@@ -28,10 +28,11 @@
 //
 // A request is sent once, with two exceptions, both of which Result.Attempts
 // shows. A connection that had been idle may be closed by the server just as
-// the request is written; where no byte of a response has come, and the
-// connection had been reused and either was reported closed while idle or had
-// been idle for a quarter of a second, the request is made once more on a fresh
-// connection. And where the server answers 400 or 422 and names an optional
+// the request is written. Where a reused connection gave no byte of a response,
+// and either no byte of the request could be written, or the connection was seen
+// closed before the request, or it had been idle for 0.9 s and broke within a
+// quarter of a second, the request is made once more. (Connections are dropped
+// here after 4 s of idleness, before most servers do it, so this is rare.) And where the server answers 400 or 422 and names an optional
 // field (stream_options, ignore_eos, min_tokens), the field is left out from
 // then on and the request is made again.
 package replay

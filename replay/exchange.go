@@ -19,7 +19,9 @@ import (
 const (
 	// idleSuspect is how long a connection must have been idle for its sudden
 	// end to be taken as the end of its idle time.
-	idleSuspect = 250 * time.Millisecond
+	idleSuspect = 900 * time.Millisecond
+	// quickEnd is how soon after the request that must show.
+	quickEnd = 250 * time.Millisecond
 	// maxAttempts bounds how often one request is made: once for each reason
 	// there is.
 	maxAttempts = 2 + len(optionalFields)
@@ -38,7 +40,6 @@ type attempt struct {
 	idle     time.Duration
 	reused   bool
 	conn     *conn
-	fields   fields
 	answered atomic.Bool
 	// tlsFailed is set from the dialling goroutine.
 	tlsFailed atomic.Bool
@@ -80,7 +81,7 @@ func (e *engine) exchange(life context.Context, j *job) {
 	res.Replica = int(j.seq % int64(len(e.client.servers)))
 	for res.Attempts < maxAttempts {
 		res.Attempts++
-		if j.body == nil {
+		if j.body == nil || e.bodies.stale(j.fields) {
 			if j.body, j.err = e.body(j); j.err != nil {
 				res.State, res.Class, res.Error = record.Failed, record.ClassBadResponse, j.err.Error()
 				break
@@ -96,13 +97,13 @@ func (e *engine) exchange(life context.Context, j *job) {
 // try makes one attempt, and is true where another is called for.
 func (e *engine) try(ctx context.Context, to *url.URL, j *job) (again bool) {
 	res := &j.res
-	a := &attempt{clock: e.clock, fields: e.bodies.fieldsOf(j), connect: record.NoTime}
+	a := &attempt{clock: e.clock, connect: record.NoTime}
 	ctx, drained := context.WithCancelCause(httptrace.WithClientTrace(ctx, a.trace()))
 	defer drained(nil)
 	resp, err := e.client.transport.RoundTrip(e.request(ctx, to, j))
 	e.account(a, res)
 	if err != nil {
-		if ctx.Err() == nil && a.closedIdle(err) && !e.retriedIdle(res) {
+		if ctx.Err() == nil && a.closedIdle(err, e.clock.now()) && !e.retriedIdle(res) {
 			return true
 		}
 		e.failed(ctx, a, res, err)
@@ -115,7 +116,7 @@ func (e *engine) try(ctx context.Context, to *url.URL, j *job) (again bool) {
 		res.FirstByte = e.clock.offset(first)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return e.refused(ctx, a, resp, j)
+		return e.refused(ctx, resp, j)
 	}
 	e.answer(ctx, a, resp, j, drained)
 	return false
@@ -206,7 +207,7 @@ func cutSentence(res *record.Result, timeout time.Duration) string {
 }
 
 // refused settles a response whose status is no success.
-func (e *engine) refused(ctx context.Context, a *attempt, resp *http.Response, j *job) (again bool) {
+func (e *engine) refused(ctx context.Context, resp *http.Response, j *job) (again bool) {
 	res := &j.res
 	body, err := io.ReadAll(io.LimitReader(resp.Body, errorBody))
 	res.End = e.clock.now()
@@ -216,7 +217,7 @@ func (e *engine) refused(ctx context.Context, a *attempt, resp *http.Response, j
 	}
 	message := refusal(body)
 	code := resp.StatusCode
-	if (code == http.StatusBadRequest || code == http.StatusUnprocessableEntity) && e.bodies.refuse(string(body), a.fields) {
+	if (code == http.StatusBadRequest || code == http.StatusUnprocessableEntity) && e.bodies.refuse(string(body), j.fields) {
 		return true
 	}
 	res.State = record.Failed

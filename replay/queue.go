@@ -28,8 +28,10 @@ type job struct {
 	// The renderer's: body is there when ready is closed.
 	ready chan struct{}
 	body  *[]byte
-	held  int64 // bytes held of the body budget
-	err   error
+	// fields are the optional ones that body has.
+	fields fields
+	held   int64 // bytes held of the body budget
+	err    error
 	// dropped tells the renderer that nobody waits for the body.
 	dropped bool
 }

@@ -39,6 +39,7 @@ func (e *engine) draft(j *job) {
 }
 
 func (e *engine) body(j *job) (*[]byte, error) {
+	j.fields = e.bodies.fieldsFor(j)
 	buf := bufferPool.Get().(*[]byte)
 	b, err := e.bodies.append((*buf)[:0], j)
 	if err != nil {

@@ -1,0 +1,176 @@
+package replay
+
+import (
+	"math"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"retrace/openai"
+	"retrace/record"
+)
+
+// one replays a single request and gives its result, its send being 0.
+func one(t *testing.T, steps ...step) record.Result {
+	t.Helper()
+	var res record.Result
+	synctest.Test(t, func(t *testing.T) {
+		_, results := inBubble(t, answers(scripted(steps...)), every(0, 1), func(c *Config) { c.API = openai.Chat; c.Prompt = Literal })
+		res = results[0]
+	})
+	if res.State != record.Completed || res.Sent != 0 {
+		t.Fatalf("state %v %s, sent %v", res.State, res.Error, res.Sent)
+	}
+	return res
+}
+
+func TestRoleChunkIsNoOutput(t *testing.T) { // S12
+	res := one(t, step{10 * ms, event(`"role":"assistant","content":""`, "")}, step{900 * ms, word}, step{1000 * ms, done})
+	if res.FirstByte != 10*ms || res.FirstOutput != 900*ms || len(res.Gaps) != 0 || res.End != 1000*ms {
+		t.Errorf("first byte %v, first output %v, gaps %v, end %v", res.FirstByte, res.FirstOutput, res.Gaps, res.End)
+	}
+}
+
+func TestReasoningIsOutput(t *testing.T) { // S13
+	res := one(t, step{50 * ms, event(`"reasoning_content":"hm"`, "")}, step{5000 * ms, word}, step{5000 * ms, done})
+	if res.FirstOutput != 50*ms || res.FirstContent != 5000*ms {
+		t.Errorf("first output %v, first content %v", res.FirstOutput, res.FirstContent)
+	}
+	res = one(t, step{50 * ms, event(`"reasoning":"hm"`, "")}, step{60 * ms, event("", "stop")}, step{60 * ms, done})
+	if res.FirstOutput != 50*ms || res.FirstContent != record.NoTime || res.LastOutput != 50*ms {
+		t.Errorf("without content: %v %v %v", res.FirstOutput, res.FirstContent, res.LastOutput)
+	}
+}
+
+func TestUsageChunkIsNoOutput(t *testing.T) { // S07
+	res := one(t, step{10 * ms, word}, step{20 * ms, word}, step{30 * ms, event("", "stop")}, step{40 * ms, usage(9, 3)}, step{50 * ms, done})
+	if res.LastOutput != 20*ms || res.End != 50*ms || len(res.Gaps) != 1 || res.PromptTokens != 9 || res.CompletionTokens != 3 {
+		t.Errorf("last output %v, end %v, gaps %v, tokens %d %d", res.LastOutput, res.End, res.Gaps, res.PromptTokens, res.CompletionTokens)
+	}
+}
+
+func TestSeveralTokensAChunk(t *testing.T) { // S15
+	chunk := func(n string) string {
+		return `data: {"choices":[{"delta":{"content":"x"}}],"usage":{"completion_tokens":` + n + "}}\n\n"
+	}
+	res := one(t, step{100 * ms, chunk("1")}, step{200 * ms, chunk("5")}, step{300 * ms, chunk("9")}, step{300 * ms, done})
+	want := []record.Gap{{Wait: 100 * ms, Tokens: 4}, {Wait: 100 * ms, Tokens: 4}}
+	if !slices.Equal(res.Gaps, want) || res.CompletionTokens != 9 || res.CountedOutput != 3 {
+		t.Errorf("gaps %v, tokens %d, chunks %d", res.Gaps, res.CompletionTokens, res.CountedOutput)
+	}
+}
+
+func TestTwoEventsInOneRead(t *testing.T) { // S04
+	res := one(t, step{100 * ms, word + word}, step{150 * ms, done})
+	if want := []record.Gap{{Wait: 0, Tokens: record.Unknown}}; !slices.Equal(res.Gaps, want) {
+		t.Errorf("gaps %v", res.Gaps)
+	}
+}
+
+func TestGapsLieWithinAChoice(t *testing.T) { // S18
+	other := `data: {"choices":[{"index":1,"delta":{"content":"y"}}]}` + "\n\n"
+	res := one(t, step{10 * ms, word}, step{15 * ms, other}, step{30 * ms, word}, step{45 * ms, other}, step{45 * ms, done})
+	want := []record.Gap{{Wait: 20 * ms, Tokens: record.Unknown}, {Wait: 30 * ms, Tokens: record.Unknown}}
+	if !slices.Equal(res.Gaps, want) || res.FirstOutput != 10*ms || res.LastOutput != 45*ms {
+		t.Errorf("gaps %v, first %v, last %v", res.Gaps, res.FirstOutput, res.LastOutput)
+	}
+}
+
+func TestPlainJSONHasNoFirstOutput(t *testing.T) { // S20
+	res := one(t, step{70 * ms, `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{"completion_tokens":1}}`})
+	if res.FirstOutput != record.NoTime || res.LastOutput != 70*ms || res.CompletionTokens != 1 || res.FinishReason != "stop" {
+		t.Errorf("first %v, last %v, tokens %d, finish %q", res.FirstOutput, res.LastOutput, res.CompletionTokens, res.FinishReason)
+	}
+}
+
+// A letter cut in two arrives with its second half (S03).
+func TestLetterCutInTwo(t *testing.T) {
+	text := event(`"content":"é"`, "")
+	at := slices.Index([]byte(text), 0xC3) + 1
+	res := one(t, step{10 * ms, text[:at]}, step{30 * ms, text[at:]}, step{30 * ms, done})
+	if res.FirstOutput != 30*ms {
+		t.Errorf("first output %v", res.FirstOutput)
+	}
+}
+
+// Offsets are kept to the clock's last digit however many there are (R04), and
+// speed divides them.
+func TestScheduleHasNoDrift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reqs := every(ms, 3000)
+		_, results := inBubble(t, answers(scripted(step{0, word + done})), reqs, func(c *Config) { c.Speed = 4 })
+		for i, r := range results {
+			if want := time.Duration(i) * ms / 4; r.Scheduled != want || r.Sent != want || r.Granted != want {
+				t.Fatalf("request %d: scheduled %v, granted %v, sent %v, want %v", i, r.Scheduled, r.Granted, r.Sent, want)
+			}
+		}
+	})
+}
+
+// M07: eight requests at 10/s, 500 ms each, one at a time. From the send they
+// take 0.5 s; from the schedule 0.5(i+1) − 0.1i, on average 1.9 s.
+func TestWaitForASlotIsKeptApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, results := inBubble(t, answers(scripted(step{500 * ms, word + done})), every(100*ms, 8), func(c *Config) { c.MaxConcurrency = 1 })
+		var fromSchedule time.Duration
+		for i, r := range results {
+			if r.Sent != r.Granted || r.LastOutput-r.Sent != 500*ms {
+				t.Errorf("request %d: granted %v, sent %v, last output %v", i, r.Granted, r.Sent, r.LastOutput)
+			}
+			fromSchedule += r.LastOutput - r.Scheduled
+		}
+		if mean := fromSchedule.Seconds() / 8; math.Abs(mean-1.9) > 1e-9 || out.Completed != 8 {
+			t.Errorf("mean from schedule %v s, %d completed", mean, out.Completed)
+		}
+		if out.Opened != 0 || out.Reused != 8 { // the first was opened to ask for /health
+			t.Errorf("%d connections opened, %d reused", out.Opened, out.Reused)
+		}
+	})
+}
+
+// R02: what waited goes out in its order when slots come free.
+func TestLineIsFirstComeFirstServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, results := inBubble(t, answers(scripted(step{2000 * ms, word + done})), every(10*ms, 20), func(c *Config) { c.MaxConcurrency = 5 })
+		for i, r := range results {
+			if want := time.Duration(i/5)*2000*ms + time.Duration(i%5)*10*ms; r.Granted != want {
+				t.Errorf("request %d: granted %v, want %v", i, r.Granted, want)
+			}
+		}
+	})
+}
+
+// R08: a server that never answers; what is beyond the cap is not sent.
+func TestInFlightIsCapped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := scripted(step{time.Hour, ""})
+		out, results := inBubble(t, answers(hang), every(ms, 50), func(c *Config) {
+			c.MaxInFlight, c.MaxConcurrency, c.Timeout = 20, 15, time.Second
+		})
+		if out.NotSent != 30 || out.Reasons[reasonInFlight] != 30 || out.Failed != 20 || out.Planned != 50 {
+			t.Errorf("outcome %+v", out)
+		}
+		for _, r := range results {
+			if r.State == record.Failed && r.Class != record.ClassTimeout {
+				t.Errorf("request %s: class %s", r.ID, r.Class)
+			}
+		}
+	})
+}
+
+func TestStartAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := time.Now().Add(time.Minute)
+		var arrived time.Time
+		h := func(w http.ResponseWriter, r *http.Request) {
+			arrived = time.Now()
+			scripted(step{0, word + done})(w, r)
+		}
+		out, _ := inBubble(t, answers(h), every(0, 1), func(c *Config) { c.StartAt = at })
+		if !arrived.Equal(at) || !out.Target.Start.Equal(at) {
+			t.Errorf("arrived %v, start %v, want %v", arrived, out.Target.Start, at)
+		}
+	})
+}
