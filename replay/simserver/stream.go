@@ -62,17 +62,19 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, g *generation) {
 	}
 }
 
-// await waits for the call's bell. When the client goes away first, or the
-// server closes, it drops the call and says false.
+// await waits for the call's bell. When the client goes away first it drops the
+// call and says false; when the server closes it cuts the connection, so that
+// what was sent does not look whole.
 func (s *Server) await(r *http.Request, g *generation) bool {
 	select {
 	case <-g.call.bell:
 		return true
 	case <-r.Context().Done():
+		s.engine.drop(g.call)
+		return false
 	case <-s.closing:
+		panic(http.ErrAbortHandler)
 	}
-	s.engine.drop(g.call)
-	return false
 }
 
 // appendNew appends the events of the tokens that came since the last time.
@@ -197,10 +199,12 @@ func (s *Server) endBroken(w http.ResponseWriter, r *http.Request, fault string)
 	}
 }
 
-// hang waits until the client goes away or the server closes.
+// hang waits until the client goes away, or the server closes and cuts the
+// connection.
 func (s *Server) hang(r *http.Request) {
 	select {
 	case <-r.Context().Done():
 	case <-s.closing:
+		panic(http.ErrAbortHandler)
 	}
 }
