@@ -25,6 +25,7 @@ type wireHeader struct {
 	DelayMeaning string   `cbor:"delay_meaning,omitempty"`
 	Synthesised  bool     `cbor:"prefix_synthesised,omitempty"`
 	Quantum      int64    `cbor:"quantum,omitempty"`
+	Layout       []string `cbor:"layout,omitempty"`
 	Namespace    string   `cbor:"namespace,omitempty"`
 	Seed         int64    `cbor:"seed,omitempty"`
 	RunID        string   `cbor:"run_id,omitempty"`
@@ -102,7 +103,7 @@ func encodeHeader(h Header) ([]byte, error) {
 	w := wireHeader{
 		Kind: h.Kind, BlockSize: h.BlockSize, Source: h.Source, Unit: int64(h.Unit), Origin: int64(h.Origin),
 		Wall: h.Wall, TimeBasis: h.TimeBasis, Turns: h.Turns, DelayMeaning: h.DelayMeaning,
-		Synthesised: h.PrefixSynthesised, Quantum: int64(h.Quantum), Namespace: h.Namespace,
+		Synthesised: h.PrefixSynthesised, Quantum: int64(h.Quantum), Layout: h.Layout, Namespace: h.Namespace,
 		Seed: h.Seed, RunID: h.RunID,
 	}
 	if r := h.Run; r != nil {
@@ -159,7 +160,7 @@ func (w *wireHeader) header() (Header, error) {
 		Kind: w.Kind, BlockSize: w.BlockSize, Source: w.Source, Unit: time.Duration(w.Unit),
 		Origin: time.Duration(w.Origin), Wall: w.Wall, TimeBasis: w.TimeBasis, Turns: w.Turns,
 		DelayMeaning: w.DelayMeaning, PrefixSynthesised: w.Synthesised, Quantum: time.Duration(w.Quantum),
-		Namespace: w.Namespace, Seed: w.Seed, RunID: w.RunID,
+		Layout: w.Layout, Namespace: w.Namespace, Seed: w.Seed, RunID: w.RunID,
 	}
 	if r := w.Run; r != nil {
 		h.Run = &Run{
