@@ -27,8 +27,12 @@ type blockEncoder struct {
 
 // encode fills the columns of recs.
 func (e *blockEncoder) encode(cols *columns, recs []Request, blockSize int) {
-	e.table.reset()
-	e.locals, e.last = e.locals[:0], e.last[:0]
+	total := 0
+	for i := range recs {
+		total += len(recs[i].Blocks)
+	}
+	e.table.reset(total)
+	e.locals, e.last = resize(e.locals, total)[:0], resize(e.last, total)[:0]
 	e.start = append(e.start[:0], 0)
 	odd := false
 	for i := range recs {

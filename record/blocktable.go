@@ -1,28 +1,46 @@
 package record
 
+import (
+	"math/bits"
+	"sort"
+)
+
 // blockTable gives the block ids of one chunk dense local numbers, in order
-// of their first appearance. It is an open-addressing table that is emptied in
-// no time: an entry below base belongs to an earlier chunk.
+// of their first appearance.
+//
+// Ids that continue beyond all before them, as fresh ones do where ids are
+// numbers, are kept as runs. The others are in an open-addressing table that
+// is emptied in no time: an entry below base belongs to an earlier chunk.
 type blockTable struct {
+	ids   []uint64 // local number → block id
+	max   uint64   // the largest of ids
+	runs  []idRun  // by start, and by number
 	slots []uint32 // base + local number
 	base  uint32
-	ids   []uint64 // local number → block id
+	used  int // slots
 }
 
-// reset forgets the chunk before.
-func (t *blockTable) reset() {
+// idRun is n successive ids with successive local numbers.
+type idRun struct {
+	start  uint64
+	number uint32
+	n      uint32
+}
+
+// maxRuns bounds the search among runs.
+const maxRuns = 2 * maxRecords
+
+// reset forgets the chunk before, and makes room for one of total blocks.
+func (t *blockTable) reset(total int) {
 	if t.slots == nil {
-		t.slots = make([]uint32, 1<<10)
+		t.slots = make([]uint32, 1<<8)
 	}
 	if t.base > 1<<31 {
 		clear(t.slots)
 		t.base = 0
 	}
-	t.base += uint32(len(t.ids))
-	if t.base == 0 {
-		t.base = 1
-	}
-	t.ids = t.ids[:0]
+	t.base = max(t.base+uint32(len(t.ids)), 1)
+	t.ids, t.runs, t.max, t.used = resize(t.ids, total)[:0], t.runs[:0], 0, 0
 }
 
 // slot is where the search for id starts. 16 successive ids share a cache
@@ -35,13 +53,37 @@ func (t *blockTable) slot(id uint64) uint64 {
 // number is the local number of id, a new one where it has not been seen in
 // this chunk.
 func (t *blockTable) number(id uint64) uint32 {
+	next := uint32(len(t.ids))
+	if next == 0 || id > t.max {
+		t.max = id
+		if last := len(t.runs) - 1; last >= 0 && t.runs[last].start+uint64(t.runs[last].n) == id && t.runs[last].number+t.runs[last].n == next {
+			t.runs[last].n++
+			t.ids = append(t.ids, id)
+			return next
+		}
+		if len(t.runs) < maxRuns {
+			t.runs = append(t.runs, idRun{start: id, number: next, n: 1})
+			t.ids = append(t.ids, id)
+			return next
+		}
+		return t.hashed(id)
+	}
+	k := sort.Search(len(t.runs), func(k int) bool { return t.runs[k].start > id }) - 1
+	if k >= 0 && id-t.runs[k].start < uint64(t.runs[k].n) {
+		return t.runs[k].number + uint32(id-t.runs[k].start)
+	}
+	return t.hashed(id)
+}
+
+// hashed finds or adds an id that is in no run.
+func (t *blockTable) hashed(id uint64) uint32 {
 	mask := uint64(len(t.slots) - 1)
 	for s := t.slot(id); ; s = (s + 1) & mask {
 		v := t.slots[s]
 		if v < t.base {
 			t.slots[s] = t.base + uint32(len(t.ids))
 			t.ids = append(t.ids, id)
-			if 2*len(t.ids) > len(t.slots) {
+			if t.used++; 2*t.used > len(t.slots) {
 				t.grow()
 			}
 			return uint32(len(t.ids) - 1)
@@ -52,31 +94,59 @@ func (t *blockTable) number(id uint64) uint32 {
 	}
 }
 
+// grow makes the table four times as large, or as large as all blocks of the
+// chunk may need where that is less.
 func (t *blockTable) grow() {
-	t.slots = make([]uint32, 2*len(t.slots))
+	old, base := t.slots, t.base
+	want := 1 << bits.Len(uint(2*cap(t.ids)))
+	t.slots = make([]uint32, max(2*len(old), min(8*len(old), want)))
 	t.base = 1
 	mask := uint64(len(t.slots) - 1)
-	for k, id := range t.ids {
-		s := t.slot(id)
+	for _, v := range old {
+		if v < base {
+			continue
+		}
+		s := t.slot(t.ids[v-base])
 		for t.slots[s] >= t.base {
 			s = (s + 1) & mask
 		}
-		t.slots[s] = t.base + uint32(k)
+		t.slots[s] = t.base + (v - base)
 	}
 }
 
 // numbers appends the local numbers of ids to dst.
 func (t *blockTable) numbers(dst []uint32, ids []uint64) []uint32 {
-	next := len(t.ids) // a local number that the next id may well have
-	for _, id := range ids {
-		if next < len(t.ids) && t.ids[next] == id {
-			dst = append(dst, uint32(next))
-			next++
+	for k := 0; k < len(ids); {
+		fresh := len(t.ids)
+		n := int(t.number(ids[k]))
+		dst = append(dst, uint32(n))
+		k++
+		if n == fresh && ids[k-1] == t.max && len(t.runs) > 0 && t.runs[len(t.runs)-1].start+uint64(t.runs[len(t.runs)-1].n)-1 == t.max {
+			m := t.extend(ids[k-1:])
+			for range m {
+				n++
+				dst = append(dst, uint32(n))
+			}
+			k += m
 			continue
 		}
-		k := t.number(id)
-		dst = append(dst, k)
-		next = int(k) + 1
+		for n++; k < len(ids) && n < len(t.ids) && t.ids[n] == ids[k]; n++ {
+			dst = append(dst, uint32(n))
+			k++
+		}
 	}
 	return dst
+}
+
+// extend lets the latest run, whose end is ids[0], go on as ids do, and is
+// how many ids that takes.
+func (t *blockTable) extend(ids []uint64) int {
+	n := 1
+	for n < len(ids) && ids[n] == ids[n-1]+1 && ids[n] != 0 {
+		n++
+	}
+	t.ids = append(t.ids, ids[1:n]...)
+	t.max = ids[n-1]
+	t.runs[len(t.runs)-1].n += uint32(n - 1)
+	return n - 1
 }

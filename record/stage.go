@@ -61,6 +61,10 @@ func (s *requestStage) reset() {
 func (s *requestStage) add(r *Request, size int) {
 	s.need.note(r)
 	s.bytes += size
+	if n := len(s.recs); n == cap(s.recs) && n < maxRecords {
+		// Two steps, so that small files stay small and others do not copy much.
+		s.recs = append(make([]Request, 0, max(min(16*n, maxRecords), 128)), s.recs...)
+	}
 	s.recs = append(s.recs, *r)
 	c := &s.recs[len(s.recs)-1]
 	c.Blocks = s.blocks.copy(r.Blocks)

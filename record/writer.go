@@ -96,17 +96,17 @@ func (w *Writer) put(frame, item []byte, e indexEntry) error {
 	return nil
 }
 
-// ready says why nothing can be written, or why this record cannot be.
-func (w *Writer) ready(size int, kind, key string) error {
-	switch {
-	case w.err != nil:
-		return w.err
-	case w.closed:
+// ready says why nothing can be written.
+func (w *Writer) ready() error {
+	if w.err == nil && w.closed {
 		return errWriterClosed
-	case size > maxRecordBytes:
-		return fmt.Errorf("write %s %s: it holds %d bytes, at most %d are allowed", kind, key, size, maxRecordBytes)
 	}
-	return nil
+	return w.err
+}
+
+// tooLarge refuses one record; the Writer goes on.
+func tooLarge(kind, key string, size int) error {
+	return fmt.Errorf("write %s %s: it holds %d bytes, at most %d are allowed", kind, key, size, maxRecordBytes)
 }
 
 // WriteRequest adds a request. r may be used again at once.
@@ -115,8 +115,11 @@ func (w *Writer) WriteRequest(r *Request) error { return w.addRequest(r, nil) }
 // addRequest adds a request, with the key of a sorted run.
 func (w *Writer) addRequest(r *Request, key *int64) error {
 	size := requestBytes(r)
-	if err := w.ready(size, "request", r.Key()); err != nil {
+	if err := w.ready(); err != nil {
 		return err
+	}
+	if size > maxRecordBytes {
+		return tooLarge("request", r.Key(), size)
 	}
 	if len(w.requests.recs) > 0 && w.requests.bytes+size > softChunkBytes {
 		if err := w.flushRequests(); err != nil {
@@ -137,8 +140,11 @@ func (w *Writer) addRequest(r *Request, key *int64) error {
 // used again at once.
 func (w *Writer) WriteResult(r *Result) error {
 	size := resultBytes(r)
-	if err := w.ready(size, "result", r.ID); err != nil {
+	if err := w.ready(); err != nil {
 		return err
+	}
+	if size > maxRecordBytes {
+		return tooLarge("result", r.ID, size)
 	}
 	if len(w.results.recs) > 0 && w.results.bytes+size > softChunkBytes {
 		if err := w.flushResults(); err != nil {
@@ -158,8 +164,11 @@ func (w *Writer) WriteSeries(s *Series) error {
 	if err != nil {
 		return fmt.Errorf("write %w", err)
 	}
-	if err := w.ready(size, "series", s.Name); err != nil {
+	if err := w.ready(); err != nil {
 		return err
+	}
+	if size > maxRecordBytes {
+		return tooLarge("series", s.Name, size)
 	}
 	if len(w.series.recs) > 0 && w.series.bytes+size > softChunkBytes {
 		if err := w.flushSeries(); err != nil {
@@ -175,7 +184,7 @@ func (w *Writer) WriteSeries(s *Series) error {
 
 // Flush closes the chunks that have records and writes them.
 func (w *Writer) Flush() error {
-	if err := w.ready(0, "", ""); err != nil {
+	if err := w.ready(); err != nil {
 		return err
 	}
 	if err := w.flushRequests(); err != nil {
