@@ -1,15 +1,12 @@
 package formats
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"retrace/record"
 )
@@ -96,53 +93,6 @@ func cellsOf(rows []csvRow) (cells [][]string) {
 		cells = append(cells, r.cells)
 	}
 	return cells
-}
-
-// The same for rows drawn at random, with odd literals, empty cells, unknown
-// columns and any order of columns.
-func TestBurstLosslessRapid(t *testing.T) {
-	number := rapid.OneOf(
-		rapid.SampledFrom([]string{"0", "5", "5.0", " 5", "+5", "007", "1e2", "12.", "3.000", "120", "-0"}),
-		rapid.Map(rapid.IntRange(0, 1<<33), func(n int) string { return fmt.Sprint(n) }))
-	seconds := rapid.OneOf(number, rapid.SampledFrom([]string{"0.1", "1.50", "61.11400000001", "7.125", "00.5"}))
-	empty := rapid.Just("")
-	word := rapid.StringOf(rapid.RuneFrom([]rune("ab ,\"\né")))
-	draw := map[string]*rapid.Generator[string]{
-		colTime: seconds, colSession: rapid.OneOf(empty, rapid.StringMatching(`[a-c]{1,2}`)), colElapsed: rapid.OneOf(empty, seconds),
-		colModel: word, colRequest: rapid.OneOf(empty, number), colResponse: rapid.OneOf(empty, number),
-		colTotal: rapid.OneOf(empty, number), colKind: word, "odd": word, "": word,
-	}
-	dir := t.TempDir()
-	rapid.Check(t, func(rt *rapid.T) {
-		columns := rapid.Permutation([]string{colTime, colRequest, colResponse, colSession, colElapsed, colModel, colTotal, colKind, "odd", ""}).Draw(rt, "columns")
-		text := csvLineOf(columns)
-		for range rapid.IntRange(1, 5).Draw(rt, "rows") {
-			var cells []string
-			for _, c := range columns {
-				cells = append(cells, draw[c].Draw(rt, c))
-			}
-			text += csvLineOf(cells)
-		}
-		path := filepath.Join(dir, "b.csv")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			rt.Fatal(err)
-		}
-		got, _ := through(t, []string{path}, Options{ClockRestart: RestartSort}, "burstgpt")
-		if !reflect.DeepEqual(cellsOf(readCSV(t, got)), cellsOf(readCSV(t, text))) {
-			rt.Fatalf("\n got %q\nwant %q", got, text)
-		}
-	})
-}
-
-func csvLineOf(cells []string) string {
-	var line []byte
-	for i, c := range cells {
-		if i > 0 {
-			line = append(line, ',')
-		}
-		line = appendCell(line, []byte(c))
-	}
-	return string(line) + "\n"
 }
 
 // The layout is the trace's, not its first row's: a window keeps it.

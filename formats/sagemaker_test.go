@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"retrace/record"
 )
 
@@ -334,51 +332,6 @@ func TestSageMakerBadRows(t *testing.T) {
 			}
 		})
 	}
-}
-
-// drawCapture draws a row with odd fields and literals.
-func drawCapture(t *rapid.T) string {
-	body := rapid.SampledFrom([]string{
-		`{"prompt":"hi","max_tokens":5.0}`, `{"messages":[],"x":"\ud83d\ude00"}`, `{"inputs":"é\u00e9"}`, "1,2\n", "", "{}", " {\"prompt\": [1,2]} ",
-	})
-	side := func(mode string) string {
-		enc := rapid.SampledFrom([]string{"JSON", "CSV", "BASE64"}).Draw(t, "encoding")
-		s := sideText(mode, body.Draw(t, "data"), enc)
-		return rapid.SampledFrom([]string{
-			s, strings.Replace(s, `"mode"`, `"odd":null,"mode"`, 1), strings.Replace(s, `"observedContentType":"application/json",`, "", 1),
-			`{"mode":"` + mode + `"}`, `{"data":null,"encoding":null}`, `{"data":"{\"prompt\":\"\\ud800\"}"}`, `{"data":"{\"prompt\":\"\ud800\"}","encoding":"JSON"}`,
-			`{"data":"x","encoding":"TEXT"}`,
-		}).Draw(t, "side")
-	}
-	out := rapid.SampledFrom([]string{"", "null", "side"}).Draw(t, "output")
-	if out == "side" {
-		out = side("OUTPUT")
-	}
-	when := rapid.SampledFrom([]string{
-		someTime, "2025-02-03T04:05:06.5Z", "2025-02-03T04:05:06.123456Z", "2025-02-03T05:05:06+01:00", "2025-02-03 04:05:05", "2025-02-03T04:05:06.000Z",
-	}).Draw(t, "time")
-	row := captureText(side("INPUT"), out, when)
-	odd := rapid.SampledFrom([]string{
-		"", `"x":[1.0,{"b":null}],`, `"customAttributes":["k=v"],"inferenceId":"i",`, `"customAttributes":[],`, `"inferenceId":null,`,
-	})
-	row = strings.Replace(row, `"eventId"`, odd.Draw(t, "meta")+`"eventId"`, 1)
-	row = strings.Replace(row, `{"captureData"`, `{`+odd.Draw(t, "top")+`"captureData"`, 1)
-	return strings.Replace(row, `"e-1"`, rapid.SampledFrom([]string{`"e-1"`, `"\u00e9"`, `""`, `null`, `7`}).Draw(t, "id"), 1)
-}
-
-func TestSageMakerLosslessRapid(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "c.jsonl")
-	rapid.Check(t, func(rt *rapid.T) {
-		text := ""
-		for range rapid.IntRange(1, 4).Draw(rt, "rows") {
-			text += drawCapture(rt)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			rt.Fatal(err)
-		}
-		got, _ := through(t, []string{path}, Options{}, "sagemaker")
-		sameJSONLines(t, got, text)
-	})
 }
 
 // Scaled times are written anew, from the trace's origin on.
