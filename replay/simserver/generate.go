@@ -3,7 +3,6 @@ package simserver
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,7 +45,9 @@ var generations = sync.Pool{New: func() any { return new(generation) }}
 // generation is the handler of one of the two generation APIs.
 func (s *Server) generation(api openai.API) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.handlers.Add(1)
+		if !s.enter() {
+			panic(http.ErrAbortHandler)
+		}
 		defer s.handlers.Done()
 		n := s.number.Add(1)
 		g := generations.Get().(*generation)
@@ -262,57 +263,6 @@ func (s *Server) outputLength(g *generation, n int) (maxTokens, target int, fini
 	}
 	return room, target, finishStop, nil
 }
-
-// applyStop ends an answer at the first of the request's stop strings: with
-// the token that completes it, and with the text before it.
-func (s *Server) applyStop(g *generation, q *sequence) {
-	if len(g.params.Stop) == 0 {
-		return
-	}
-	var text strings.Builder
-	var piece []byte
-	for i := range q.target {
-		piece = s.appendWord(piece[:0], g.api, q, i)
-		text.Write(piece)
-		if int64(i) < g.params.MinTokens {
-			continue
-		}
-		for _, stop := range g.params.Stop {
-			from := max(0, text.Len()-len(piece)-len(stop))
-			if at := strings.Index(text.String()[from:], stop); at >= 0 {
-				q.target, q.finish, q.stop, q.textLen = i+1, finishStop, stop, from+at
-				return
-			}
-		}
-	}
-}
-
-// appendWord appends the text of the i-th token of an answer. A completion
-// goes on from its prompt, so each word has a space before it; a chat's answer
-// begins with its first word.
-func (s *Server) appendWord(dst []byte, api openai.API, q *sequence, i int) []byte {
-	if i > 0 || api == openai.Completions {
-		dst = append(dst, ' ')
-	}
-	return append(dst, s.tok.words[s.tok.output(q.seed, i)]...)
-}
-
-// appendText appends the shown text of the output tokens from one to another.
-// at is the length of the text before them; the new length is returned.
-func (s *Server) appendText(dst []byte, g *generation, q *sequence, part textPart) ([]byte, int) {
-	start := len(dst)
-	for i := part.from; i < part.to; i++ {
-		dst = s.appendWord(dst, g.api, q, i)
-	}
-	at := part.at + len(dst) - start
-	if q.textLen >= 0 && at > q.textLen {
-		dst = dst[:max(start, len(dst)-(at-q.textLen))]
-	}
-	return dst, at
-}
-
-// textPart is a run of output tokens and the length of the text before it.
-type textPart struct{ from, to, at int }
 
 // recycle gives the work back for another request, without its call, which the
 // engine may still hold.

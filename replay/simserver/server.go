@@ -21,6 +21,7 @@ type Server struct {
 	started time.Time
 	number  atomic.Uint64 // generation requests so far
 
+	entry    sync.Mutex // orders the entry of handlers and the closing
 	handlers sync.WaitGroup
 	closing  chan struct{}
 	close    sync.Once
@@ -102,7 +103,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // Closing twice does nothing more.
 func (s *Server) Close() {
 	s.close.Do(func() {
+		s.entry.Lock()
 		close(s.closing)
+		s.entry.Unlock()
 		if s.http != nil {
 			_ = s.http.Close() // its listener may be closed already
 			<-s.served
@@ -110,4 +113,17 @@ func (s *Server) Close() {
 		s.handlers.Wait()
 		s.engine.close()
 	})
+}
+
+// enter lets a generation handler begin, and says false where the server closes.
+func (s *Server) enter() bool {
+	s.entry.Lock()
+	defer s.entry.Unlock()
+	select {
+	case <-s.closing:
+		return false
+	default:
+		s.handlers.Add(1)
+		return true
+	}
 }
