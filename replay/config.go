@@ -83,7 +83,8 @@ type Config struct {
 	// Timeout bounds one request from its send to its end, default 10 min;
 	// MaxDuration the sending from the origin, 0 not at all; Grace what
 	// remains in flight after sending was stopped, default 30 s; ReadyTimeout
-	// the wait for a server that cannot be reached yet, default 10 s.
+	// the wait for a server that cannot be reached yet, default 10 s. Negative
+	// ones are none.
 	Timeout      time.Duration
 	MaxDuration  time.Duration
 	Grace        time.Duration

@@ -15,20 +15,16 @@ const masked = "***"
 // of its query. The URL itself is not touched, for it is still to be used.
 func maskURL(u *url.URL) string {
 	c := *u
-	if c.User != nil {
-		c.User = nil
-		if c.Host != "" {
-			c.Host = masked + "@" + c.Host
-		}
+	c.User, c.RawQuery, c.Fragment = nil, "", ""
+	text := c.String()
+	if u.User != nil {
+		text = strings.Replace(text, "//", "//"+masked+"@", 1)
 	}
-	query := c.RawQuery
-	c.RawQuery, c.Fragment = "", ""
-	text := strings.Replace(c.String(), "%2A%2A%2A@", masked+"@", 1)
-	if query == "" {
+	if u.RawQuery == "" {
 		return text
 	}
 	var keys []string
-	for part := range strings.SplitSeq(query, "&") {
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
 		key, _, _ := strings.Cut(part, "=")
 		keys = append(keys, key+"="+masked)
 	}
