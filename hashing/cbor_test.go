@@ -33,10 +33,8 @@ func TestBlockBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 15 {
-		c.add(uint64(i + 1))
-	}
-	block := append(append([]byte(nil), c.buf...), 16, cborNull)
+	c.Append(nil, []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+	block := append(append([]byte(nil), c.buf[:c.end]...), 16, cborNull)
 	if len(block) != 53 || hex.EncodeToString(block[:7]) != "83582020377cec" {
 		t.Errorf("block is %d bytes and begins %x, want 53 bytes beginning 83582020377cec", len(block), block[:7])
 	}

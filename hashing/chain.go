@@ -14,12 +14,23 @@ type Chain struct {
 	root      [maxDigest]byte
 	last      [maxDigest]byte
 
-	buf    []byte // the open block: head, parent digest, tokens so far
-	head   int    // where the tokens begin in buf
+	buf    []byte // the open block: head, parent digest, tokens so far; with room to spare
 	parent int    // where the parent's digest begins in buf
+	head   int    // where the tokens begin in buf
+	end    int    // where they end so far
 	filled int    // tokens in the open block
 	extra  []byte // the extra keys of the blocks to come, in CBOR
 }
+
+// MaxBlockSize bounds the block size of a Chain, in tokens.
+const MaxBlockSize = 1 << 20
+
+// maxToken is the length of the longest token in CBOR, slack what a token may
+// be overwritten by when it is stored as one word.
+const (
+	maxToken = 9
+	slack    = 8
+)
 
 // NewChain starts a chain over blocks of blockSize tokens at the root of the
 // seed text (for vLLM: its PYTHONHASHSEED, used literally, or DefaultSeed).
@@ -27,8 +38,8 @@ func NewChain(alg Algorithm, blockSize int, seed string) (*Chain, error) {
 	if alg.Size() == 0 {
 		return nil, fmt.Errorf("start hash chain: found %v, expected a known algorithm", alg)
 	}
-	if blockSize < 1 {
-		return nil, fmt.Errorf("start hash chain: block size: found %d, expected at least 1", blockSize)
+	if blockSize < 1 || blockSize > MaxBlockSize {
+		return nil, fmt.Errorf("start hash chain: block size: found %d, expected 1 to %d", blockSize, MaxBlockSize)
 	}
 	c := &Chain{alg: alg, blockSize: blockSize}
 	c.alg.sum(&c.root, appendText(nil, seed))
@@ -39,6 +50,7 @@ func NewChain(alg Algorithm, blockSize int, seed string) (*Chain, error) {
 	c.buf = append(c.buf, c.root[:alg.Size()]...)
 	c.buf = appendHead(c.buf, cborArray, uint64(blockSize))
 	c.head = len(c.buf)
+	c.buf = append(c.buf, make([]byte, blockSize*maxToken+slack)...)
 	c.Reset()
 	return c, nil
 }
@@ -47,8 +59,7 @@ func NewChain(alg Algorithm, blockSize int, seed string) (*Chain, error) {
 func (c *Chain) Reset() {
 	c.last = c.root
 	copy(c.buf[c.parent:], c.root[:c.alg.Size()])
-	c.buf = c.buf[:c.head]
-	c.filled = 0
+	c.end, c.filled = c.head, 0
 	c.extra = append(c.extra[:0], cborNull)
 }
 
@@ -100,8 +111,9 @@ func (c *Chain) SetExtraTuple(keys []any) error {
 // Append adds tokens and appends to dst the event value (last eight bytes of
 // the digest, big-endian) of each block that they complete.
 func (c *Chain) Append(dst []uint64, tokens []uint32) []uint64 {
-	for _, t := range tokens {
-		if c.add(uint64(t)) {
+	for len(tokens) > 0 {
+		n := fill(c, tokens)
+		if tokens = tokens[n:]; c.filled == 0 {
 			dst = append(dst, c.Event())
 		}
 	}
@@ -110,8 +122,9 @@ func (c *Chain) Append(dst []uint64, tokens []uint32) []uint64 {
 
 // Append64 is Append for ids beyond 32 bits.
 func (c *Chain) Append64(dst []uint64, tokens []uint64) []uint64 {
-	for _, t := range tokens {
-		if c.add(t) {
+	for len(tokens) > 0 {
+		n := fill(c, tokens)
+		if tokens = tokens[n:]; c.filled == 0 {
 			dst = append(dst, c.Event())
 		}
 	}
@@ -121,8 +134,9 @@ func (c *Chain) Append64(dst []uint64, tokens []uint64) []uint64 {
 // AppendDigests adds tokens and appends to dst the whole digest, of
 // Algorithm().Size() bytes, of each block that they complete.
 func (c *Chain) AppendDigests(dst []byte, tokens []uint64) []byte {
-	for _, t := range tokens {
-		if c.add(t) {
+	for len(tokens) > 0 {
+		n := fill(c, tokens)
+		if tokens = tokens[n:]; c.filled == 0 {
 			dst = append(dst, c.Digest()...)
 		}
 	}
@@ -135,17 +149,40 @@ func (c *Chain) Event() uint64 {
 	return binary.BigEndian.Uint64(c.last[c.alg.Size()-8:])
 }
 
-// add appends one token to the open block and says whether that completed it.
-func (c *Chain) add(token uint64) bool {
-	c.buf = appendHead(c.buf, cborUint, token)
-	c.filled++
-	if c.filled < c.blockSize {
-		return false
+// fill adds tokens to the open block until it is full, which closes it, or
+// they end, and returns how many it took.
+//
+// Nearly all ids of a real vocabulary take three or five bytes, in no
+// foreseeable order, so these are stored without a branch: as one word of
+// eight bytes whose surplus the next token overwrites.
+func fill[T uint32 | uint64](c *Chain, tokens []T) int {
+	n := min(len(tokens), c.blockSize-c.filled)
+	buf, end := c.buf, c.end
+	for _, t := range tokens[:n] {
+		v := uint64(t)
+		if v < 1<<8 || v >= 1<<32 {
+			end = len(appendHead(buf[:end], cborUint, v))
+			continue
+		}
+		long := (v>>16 + 0xffff) >> 16 // 1 where it takes four bytes, 0 where two
+		binary.BigEndian.PutUint64(buf[end:], (cborUint|25+long)<<56|v<<(40-16*long))
+		end += int(3 + 2*long)
 	}
-	c.buf = append(c.buf, c.extra...)
-	c.alg.sum(&c.last, c.buf)
+	c.end = end
+	c.filled += n
+	if c.filled == c.blockSize {
+		c.close()
+	}
+	return n
+}
+
+// close hashes the full block and begins the next one.
+func (c *Chain) close() {
+	block := append(c.buf[:c.end], c.extra...)
+	if len(block) > len(c.buf) { // long extra keys: make room for the next time
+		c.buf = append(block, make([]byte, slack)...)
+	}
+	c.alg.sum(&c.last, block)
 	copy(c.buf[c.parent:], c.last[:c.alg.Size()])
-	c.buf = c.buf[:c.head]
-	c.filled = 0
-	return true
+	c.end, c.filled = c.head, 0
 }
