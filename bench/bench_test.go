@@ -100,7 +100,7 @@ func TestMeasureSmall(t *testing.T) {
 	if code := run(args, &stdout, &stderr); code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
-	for _, want := range []string{"| trace-convert | unsorted JSONL", "| 300 of 300 |", "| 200 | 60 of 60 |", "| read back into requests |"} {
+	for _, want := range []string{"| trace-convert | unsorted JSONL", "| 300 of 300 |", "| 200 | 60 of 60 |", "| read the `.trace` back into requests"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %q in\n%s", want, stdout.String())
 		}
@@ -125,7 +125,8 @@ func TestConversationFallsBack(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Size() < 1<<20 {
 		t.Errorf("made trace: %v, %v", info, err)
 	}
-	if seconds, err := parsePython(context.Background(), &options{python: "no-such-python"}, path); seconds != nil || err != nil {
-		t.Errorf("absent Python: %v, %v", seconds, err)
+	var none timings
+	if err := none.parsePython(context.Background(), &options{python: "no-such-python"}, path); none.wall != nil || err != nil {
+		t.Errorf("absent Python: %v, %v", none, err)
 	}
 }

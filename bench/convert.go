@@ -37,47 +37,58 @@ func measureConvert(ctx context.Context, o *options) error {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	trace := filepath.Join(o.scratch, "conversation.trace")
-	var ours, theirs, back []float64
+	var ours, theirs, back timings
 	for range o.rounds {
-		for range passes {
-			start := time.Now()
-			if err := convert(source, trace); err != nil {
-				return err
-			}
-			ours = append(ours, time.Since(start).Seconds())
-		}
-		parsed, err := parsePython(ctx, o, source)
-		if err != nil {
+		if err := ours.repeat(func() error { return convert(source, trace) }); err != nil {
 			return err
 		}
-		theirs = append(theirs, parsed...)
-		for range passes {
-			start := time.Now()
-			if err := readBack(trace); err != nil {
-				return err
-			}
-			back = append(back, time.Since(start).Seconds())
+		if err := theirs.parsePython(ctx, o, source); err != nil {
+			return err
+		}
+		if err := back.repeat(func() error { return readBack(trace) }); err != nil {
+			return err
 		}
 	}
 	whole, err := child(ctx, o, "trace-convert", source, "-o", filepath.Join(o.scratch, "whole.trace"))
 	if err != nil {
 		return err
 	}
-	rate := func(seconds []float64) float64 { return float64(info.Size()) / 1e6 / median(seconds) }
-	fmt.Fprintf(o.stdout, "%s, %d bytes; one core; medians of %d passes in %d alternating rounds.\n\n", what, info.Size(), len(ours), o.rounds)
-	fmt.Fprintf(o.stdout, "| what | result |\n| --- | --- |\n")
-	fmt.Fprintf(o.stdout, "| convert to `.trace`, each chunk verified | %.0f MB/s |\n", rate(ours))
-	if len(theirs) > 0 {
-		fmt.Fprintf(o.stdout, "| Python's `orjson` parses the same lines | %.0f MB/s |\n", rate(theirs))
-		fmt.Fprintf(o.stdout, "| ratio | %.2f |\n", rate(ours)/rate(theirs))
+	fmt.Fprintf(o.stdout, "%s, %d bytes; one core; medians of %d passes in %d alternating rounds.\n\n", what, info.Size(), len(ours.wall), o.rounds)
+	fmt.Fprintf(o.stdout, "| what | by the clock | by CPU time |\n| --- | --- | --- |\n")
+	fmt.Fprintf(o.stdout, "| convert to `.trace`, each chunk verified | %s |\n", ours.rates(info.Size()))
+	if len(theirs.wall) > 0 {
+		fmt.Fprintf(o.stdout, "| Python's `orjson` parses the same lines | %s |\n", theirs.rates(info.Size()))
+		fmt.Fprintf(o.stdout, "| ratio | %.2f | %.2f |\n", median(theirs.wall)/median(ours.wall), median(theirs.cpu)/median(ours.cpu))
 	} else {
-		fmt.Fprintf(o.stdout, "| Python's `orjson` parses the same lines | `%s` has no orjson |\n", o.python)
+		fmt.Fprintf(o.stdout, "| Python's `orjson` parses the same lines | `%s` has no orjson | |\n", o.python)
 	}
-	fmt.Fprintf(o.stdout, "| the whole command `trace-convert`, its start included | %.1f ms, %.1f ms of CPU |\n",
+	fmt.Fprintf(o.stdout, "| read the `.trace` back into requests, as JSONL | %s |\n", back.rates(info.Size()))
+	fmt.Fprintf(o.stdout, "| the whole command `trace-convert`, its start included | %.1f ms | %.1f ms |\n",
 		whole.wall.Seconds()*1e3, whole.cpu.Seconds()*1e3)
-	fmt.Fprintf(o.stdout, "| size of the `.trace` | %s |\n", size(trace))
-	fmt.Fprintf(o.stdout, "| read back into requests | %.0f MB/s of JSONL |\n", rate(back))
+	fmt.Fprintf(o.stdout, "\nThe `.trace` has %s.\n", size(trace))
 	return nil
+}
+
+// timings are the seconds that passes took: by the clock, and of CPU time.
+type timings struct{ wall, cpu []float64 }
+
+// repeat makes the passes of one round.
+func (t *timings) repeat(f func() error) error {
+	for range passes {
+		start, cpu := time.Now(), ownCPU()
+		if err := f(); err != nil {
+			return err
+		}
+		t.wall = append(t.wall, time.Since(start).Seconds())
+		t.cpu = append(t.cpu, (ownCPU() - cpu).Seconds())
+	}
+	return nil
+}
+
+// rates are the median speeds over a file of so many bytes, as two cells.
+func (t *timings) rates(bytes int64) string {
+	mb := float64(bytes) / 1e6
+	return fmt.Sprintf("%.0f MB/s | %.0f MB/s", mb/median(t.wall), mb/median(t.cpu))
 }
 
 // conversation is the Mooncake conversation trace, or one made in its place.
@@ -129,11 +140,10 @@ func readBack(trace string) (err error) {
 	return nil
 }
 
-// parsePython is how many seconds each pass of orjson took; none where Python
-// has no orjson.
-func parsePython(ctx context.Context, o *options, source string) ([]float64, error) {
+// parsePython adds the passes that orjson made; none where Python has no orjson.
+func (t *timings) parsePython(ctx context.Context, o *options, source string) error {
 	if exec.CommandContext(ctx, o.python, "-c", "import orjson").Run() != nil {
-		return nil, nil
+		return nil
 	}
 	cmd := exec.CommandContext(ctx, o.python, "-", source, strconv.Itoa(passes))
 	cmd.Stdin = strings.NewReader(parseScript)
@@ -141,15 +151,14 @@ func parsePython(ctx context.Context, o *options, source string) ([]float64, err
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("parse with orjson: %w\n%s", err, errs.Bytes())
+		return fmt.Errorf("parse with orjson: %w\n%s", err, errs.Bytes())
 	}
-	var seconds []float64
-	for line := range strings.FieldsSeq(string(out)) {
-		s, err := strconv.ParseFloat(line, 64)
-		if err != nil {
-			return nil, fmt.Errorf("parse with orjson: %w", err)
+	for line := range strings.Lines(string(out)) {
+		var wall, cpu float64
+		if _, err := fmt.Sscan(line, &wall, &cpu); err != nil {
+			return fmt.Errorf("parse with orjson: read %q: %w", line, err)
 		}
-		seconds = append(seconds, s)
+		t.wall, t.cpu = append(t.wall, wall), append(t.cpu, cpu)
 	}
-	return seconds, nil
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // measureMemory converts a large trace, sorted and not, and replays it from
@@ -98,9 +99,20 @@ func size(path string) string {
 // ownPeak is this process's peak resident set so far. Linux hands it on to
 // children, which share their parent's memory until they run their own program.
 func ownPeak() int64 {
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		return 0
-	}
+	r := ownUsage()
 	return peakOf(&r)
+}
+
+// ownCPU is the CPU time of this process so far.
+func ownCPU() time.Duration {
+	r := ownUsage()
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// ownUsage is what the kernel says of this process.
+func ownUsage() (r syscall.Rusage) {
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		return syscall.Rusage{}
+	}
+	return r
 }
