@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestIdealByHand(t *testing.T) {
@@ -145,6 +147,9 @@ func TestBadInput(t *testing.T) {
 		t.Error("a block size of 0 is accepted")
 	}
 	s, _ := NewSequence(1)
+	if err := s.Add([]uint64{1}, 1<<32, 0); err == nil {
+		t.Error("a prompt of 2^32 tokens is accepted")
+	}
 	if _, err := s.Curve([]Policy{"mru"}, []int{1}, 0); err == nil {
 		t.Error("an unknown policy is accepted")
 	}
@@ -161,6 +166,19 @@ func TestEmptySequence(t *testing.T) {
 			t.Errorf("%+v of an empty trace", p)
 		}
 	}
+}
+
+// TestFrozenIsTheSame: spelling the blocks out changes nothing.
+func TestFrozenIsTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		reqs, s := drawTrace(t)
+		warmup := len(reqs) / 3
+		before := fmt.Sprint(s.Ideal(warmup), s.LRU(warmup), s.FIFO(3, warmup), s.Optimal(3, warmup))
+		s.Freeze()
+		if after := fmt.Sprint(s.Ideal(warmup), s.LRU(warmup), s.FIFO(3, warmup), s.Optimal(3, warmup)); after != before {
+			t.Errorf("got %s, before %s", after, before)
+		}
+	})
 }
 
 // TestManyBlocks drives the hash table and the lists over many pages.

@@ -29,7 +29,7 @@ func (c *LRUCurve) Enough() int { return max(len(c.hits)-1, 0) }
 // stand side by side on the stack, so one look-up serves them all.
 func (s *Sequence) LRU(warmup int) *LRUCurve {
 	last := make([]uint32, s.unique) // time of last touch + 1, 0 for never
-	stack := newStack(s.blocks.n)
+	stack := newStack(s.blocks)
 	c := &LRUCurve{hits: []int64{0}}
 	var now uint32
 	s.each(warmup, func(r *request) {

@@ -8,19 +8,18 @@ func (s *Sequence) nextUses() []uint32 {
 	if s.next != nil {
 		return s.next
 	}
-	last := make([]uint32, s.unique)
-	for i := range last {
-		last[i] = never
-	}
-	next := make([]uint32, s.blocks.n)
-	for p := len(s.blocks.pages) - 1; p >= 0; p-- {
-		page := s.blocks.pages[p]
-		for i := len(page) - 1; i >= 0; i-- {
-			at := p*listPage + i
-			next[at] = last[page[i]]
-			last[page[i]] = uint32(at)
+	seen := make([]uint32, s.unique) // position + 1 of the latest occurrence
+	next := make([]uint32, s.blocks)
+	s.each(0, func(r *request) {
+		for i, b := range r.blocks {
+			at := uint32(r.start + i)
+			if p := seen[b]; p != 0 {
+				next[p-1] = at
+			}
+			seen[b] = at + 1
+			next[at] = never
 		}
-	}
+	})
 	s.next = next
 	return next
 }

@@ -21,10 +21,4 @@ func (l *list[T]) add(v T) {
 
 func (l *list[T]) at(i int) T { return l.pages[i/listPage][i%listPage] }
 
-// copyTo copies the elements from i on into dst, as many as fit.
-func (l *list[T]) copyTo(dst []T, i int) {
-	for len(dst) > 0 {
-		n := copy(dst, l.pages[i/listPage][i%listPage:])
-		dst, i = dst[n:], i+n
-	}
-}
+func (l *list[T]) ref(i int) *T { return &l.pages[i/listPage][i%listPage] }

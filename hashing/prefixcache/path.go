@@ -1,0 +1,44 @@
+package prefixcache
+
+import "math/bits"
+
+// path holds the predecessor of every block. That of block n is nearly always
+// n-1, the block before it in the prompt that brought both; a bit marks the
+// others, whose predecessors are in a list of their own.
+type path struct {
+	n      uint32
+	jumps  list[uint64] // a bit for each block
+	before list[uint32] // the number of bits set in all earlier words
+	to     list[uint32] // the predecessor of each block whose bit is set
+}
+
+// add appends the next block.
+func (p *path) add(parent uint32) {
+	if p.n%64 == 0 {
+		p.jumps.add(0)
+		p.before.add(uint32(p.to.n))
+	}
+	if parent != p.n-1 { // for block 0 that is root
+		*p.jumps.ref(int(p.n / 64)) |= 1 << (p.n % 64)
+		p.to.add(parent)
+	}
+	p.n++
+}
+
+// parent is the predecessor of block n, root where it is the first of its prompt.
+func (p *path) parent(n uint32) uint32 {
+	word := p.jumps.at(int(n / 64))
+	if word>>(n%64)&1 == 0 {
+		return n - 1
+	}
+	i := int(p.before.at(int(n/64))) + bits.OnesCount64(word&(1<<(n%64)-1))
+	return p.to.at(i)
+}
+
+// walk fills dst with the path that ends in block last.
+func (p *path) walk(dst []uint32, last uint32) {
+	for i := len(dst) - 1; i >= 0; i-- {
+		dst[i] = last
+		last = p.parent(last)
+	}
+}
