@@ -188,7 +188,7 @@ func records[T any](r *Reader, kind string, decode func(*cursor, chunkHead, []T)
 			return
 		}
 		defer r.end(p)
-		recs := make([]T, 0, maxRecords)
+		var recs []T
 		for {
 			h, offset, cur, err := p.chunk()
 			if err == io.EOF {
@@ -201,6 +201,9 @@ func records[T any](r *Reader, kind string, decode func(*cursor, chunkHead, []T)
 			}
 			if h.kind != kind {
 				continue
+			}
+			if cap(recs) < h.count {
+				recs = make([]T, min(max(h.count, 2*cap(recs)), maxRecords))
 			}
 			recs = recs[:h.count]
 			if err := decode(cur, h, recs); err != nil {
