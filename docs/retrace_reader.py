@@ -188,7 +188,7 @@ def lengths_and_blocks(col, n, block_size):
 def request_chunk(first, n, columns, block_size):
     col = Columns(columns, n)
     rows, nxt = [], first
-    for v in col.ints("ro", 0):
+    for v in ints(col.cursor("ro"), n) if "ro" in columns else [0] * n:
         rows.append(signed(nxt + v))
         nxt = rows[-1] + 1
     priority = [None] * n
