@@ -21,7 +21,7 @@ func init() {
 		Name: "bailian", Title: "Bailian (Qwen) usage trace, session trees",
 		Files: "JSON Lines", BlockSize: bailianBlock, Unit: time.Second,
 		TimeFields: []string{"timestamp", "time_to_parent_chat"},
-		Turns:      TurnsFull,
+		Turns:      TurnsFull, SplitsBlocks: true,
 		Carries: FieldID | FieldSession | FieldTurn | FieldParent | FieldArrival | FieldDelay |
 			FieldInput | FieldOutput | FieldBlocks | FieldKind,
 		Detect:      detectBailian,

@@ -346,3 +346,24 @@ func sameRows(a, b string) bool {
 	}
 	return true
 }
+
+// What becomes of blocks that are not of 16 tokens is said.
+func TestBailianBlockSizes(t *testing.T) {
+	for size, want := range map[int]string{
+		64: "each block of 64 tokens was written as 4 of 16", 40: "left out", 16: "",
+	} {
+		path := writeInput(t, "m.jsonl", fmt.Sprintf(`{"timestamp":0,"input_length":%d,"hash_ids":[3,4]}`+"\n", 2*size-1))
+		out := filepath.Join(t.TempDir(), "q.jsonl")
+		c, err := Convert([]string{path}, Options{BlockSize: size}, Target{Path: out, Format: "bailian"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warned := strings.Join(c.Report.Warnings, "\n"); want == "" && warned != "" || !strings.Contains(warned, want) {
+			t.Errorf("size %d: warnings %q", size, warned)
+		}
+		all, _ := importAll(t, []string{out}, Options{})
+		if n := len(all[0].Blocks); size == 40 && n != 0 || size != 40 && n != 2*size/16 {
+			t.Errorf("size %d: %d blocks", size, n)
+		}
+	}
+}

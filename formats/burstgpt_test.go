@@ -293,3 +293,17 @@ func FuzzBurstGPT(f *testing.F) {
 		}
 	})
 }
+
+// A stored trace knows which of the kept literals are times.
+func TestBurstSpeedOfStored(t *testing.T) {
+	path := writeInput(t, "b.csv", burstHead1+"10.0,a,1,2,3,x\n+12,a,1,2,3,x\n")
+	trace := filepath.Join(t.TempDir(), "a.trace")
+	if _, err := Convert([]string{path}, Options{}, Target{Path: trace}); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	_, err := Convert([]string{trace}, Options{Select: Selection{Speed: 2}}, Target{Path: "-", Format: "burstgpt", Stdout: &out})
+	if want := burstHead1 + "10.0,a,1,2,3,x\n11,a,1,2,3,x\n"; err != nil || out.String() != want {
+		t.Errorf("got %q, %v, want %q", out.String(), err, want)
+	}
+}

@@ -32,15 +32,29 @@ func (j *job) export(f *Format, t Target) (*Conversion, error) {
 		return nil, errors.Join(err, out.abort())
 	}
 	c := &Conversion{Header: tr.Header, Report: tr.report, Figures: tr.figures, Lost: x.lostList(&h)}
-	if h.BlockSize > 0 && f.BlockSize > 0 && h.BlockSize != f.BlockSize {
-		c.Report.Warnings = append(c.Report.Warnings, fmt.Sprintf(
-			"%s: the blocks have %d tokens, but readers of this format take %d, and the file cannot say otherwise",
-			f.Name, h.BlockSize, f.BlockSize))
+	if w := blocksWarning(&h, f); w != "" {
+		c.Report.Warnings = append(c.Report.Warnings, w)
 	}
 	if t.Strict && len(c.Lost) > 0 {
 		return c, errors.Join(fmt.Errorf("--strict: %w: %s", ErrLost, c.Lost[0]), out.abort())
 	}
 	return c, out.commit()
+}
+
+// blocksWarning says what becomes of blocks of another size than the format's.
+func blocksWarning(h *record.Header, f *Format) string {
+	switch {
+	case h.BlockSize == 0 || f.BlockSize == 0 || h.BlockSize == f.BlockSize:
+		return ""
+	case !f.SplitsBlocks || h.Source == f.Name:
+		return fmt.Sprintf("%s: the blocks have %d tokens, but readers of this format take %d, and the file cannot say otherwise",
+			f.Name, h.BlockSize, f.BlockSize)
+	case h.BlockSize%f.BlockSize == 0:
+		return fmt.Sprintf("%s: each block of %d tokens was written as %d of %d",
+			f.Name, h.BlockSize, h.BlockSize/f.BlockSize, f.BlockSize)
+	}
+	return fmt.Sprintf("%s: the ids of blocks of %d tokens were left out, as %d does not divide it",
+		f.Name, h.BlockSize, f.BlockSize)
 }
 
 // exporting is one export on its way.

@@ -36,6 +36,9 @@ type Format struct {
 	// Turns is the fixed dialect of the format's later turns ("full"), "" where
 	// a row with a delay holds only what is new.
 	Turns string
+	// SplitsBlocks says that an export cuts larger blocks into the format's own,
+	// where a whole number of these makes one, and leaves out the ids otherwise.
+	SplitsBlocks bool
 	// Carries are the parts of a record.Request that an export can hold.
 	Carries Fields
 	// Detect looks at the first rows. It never looks at a file's name.

@@ -195,7 +195,7 @@ func (j *job) countMissing(err error) error {
 // settleRestarts does what --clock-restart says.
 func (j *job) settleRestarts(found *outcome) (*outcome, error) {
 	list := found.facts.restarts.found
-	if len(list) == 0 || j.format.stored || j.opts.ClockRestart == RestartSort {
+	if len(list) == 0 || j.format.stored || found.header.Wall || j.opts.ClockRestart == RestartSort {
 		return found, nil
 	}
 	first := list[0]
@@ -258,12 +258,13 @@ func (t *Trace) Requests() iter.Seq2[record.Request, error] {
 func (t *Trace) each(to func(*record.Request) error) error {
 	t.figures = newFigures()
 	w := t.window
+	fields := t.timeFields()
 	take := func(r *record.Request, key int64) error {
 		keep, done := w.take(key)
 		switch {
 		case done:
 			return errStop
-		case !keep || !t.sel.place(r, t.origin, t.Format.TimeFields):
+		case !keep || !t.sel.place(r, t.origin, fields):
 			return nil
 		}
 		t.figures.add(r)
@@ -279,6 +280,17 @@ func (t *Trace) each(to func(*record.Request) error) error {
 		err = nil
 	}
 	return err
+}
+
+// timeFields are the source's names of times, also where the source was stored
+// in between.
+func (t *Trace) timeFields() []string {
+	if t.Format.stored {
+		if f, err := Lookup(t.Header.Source); err == nil {
+			return f.TimeFields
+		}
+	}
+	return t.Format.TimeFields
 }
 
 // eachSorted sorts the source by key, outside memory where it is large.

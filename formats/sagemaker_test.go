@@ -419,3 +419,16 @@ func FuzzCaptureBody(f *testing.F) {
 		}
 	})
 }
+
+// Dates that step back are no clock restart: they are sorted.
+func TestSageMakerStepsBack(t *testing.T) {
+	in := sideText("INPUT", `{"prompt":"hi"}`, "JSON")
+	text := ""
+	for _, when := range []string{"10:00:00", "10:30:00", "11:00:00", "10:00:01", "10:00:02", "10:00:03"} {
+		text += captureText(in, "", "2025-02-03T"+when+"Z")
+	}
+	all, _ := importText(t, "c.jsonl", text)
+	if all[1].Row != 3 || all[5].Arrival != time.Hour {
+		t.Errorf("got %+v", all)
+	}
+}
