@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"retrace/record"
 )
@@ -21,7 +22,8 @@ type Head struct {
 	Bytes []byte
 	Whole bool
 	// Rows are the members of the first lines that are JSON objects. Of a line
-	// that is broken or goes beyond Bytes, the members before that.
+	// that is broken or goes beyond Bytes, the members before that, and the one
+	// it happens in without its value (Raw is nil).
 	Rows [][]Member
 	// Line is the first line that is not blank.
 	Line string
@@ -43,11 +45,25 @@ func NewHead(start []byte, whole bool) *Head {
 				h.Line = string(line)
 			}
 		}
-		if members, _ := ParseObject(line); len(members) > 0 {
+		if members := headRow(line, len(rest) == 0 && !whole); len(members) > 0 {
 			h.Rows = append(h.Rows, members)
 		}
 	}
 	return h
+}
+
+// headRow gives the members of a line as far as it can be read, the one that a
+// fault lies in by its key alone. cut says that the line may end anywhere.
+func headRow(line []byte, cut bool) []Member {
+	for n := 0; cut && n < utf8.UTFMax && !utf8.Valid(line); n++ {
+		line = line[:len(line)-min(1, len(line))]
+	}
+	members, err := ParseObject(line)
+	var v *ValueError
+	if errors.As(err, &v) && v.Key != "" {
+		members = append(members, Member{Key: v.Key})
+	}
+	return members
 }
 
 const maxHeadLine = 4096

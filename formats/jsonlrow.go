@@ -56,9 +56,14 @@ func (j *jsonlImporter) decode(line []byte, r *record.Request) error {
 			return err
 		}
 	}
-	if r.Arrival != record.NoTime {
-		r.Arrival += j.origin
+	if r.Arrival == record.NoTime {
+		return nil
 	}
+	at := r.Arrival + j.origin
+	if (at > r.Arrival) != (j.origin > 0) && j.origin != 0 || at == record.NoTime {
+		return j.src.Fault("arrival_ns", strconv.AppendInt(nil, int64(r.Arrival), 10), "an arrival within 292 years of the clock's zero")
+	}
+	r.Arrival = at
 	return nil
 }
 

@@ -101,7 +101,9 @@ func mooncakeRows(t *rapid.T) []byte {
 
 func mooncakeRow(t *rapid.T, seen map[string]bool) string {
 	var f []string
-	add := func(key, raw string) { f = append(f, strconv.Quote(key)+rapid.SampledFrom([]string{":", ": "}).Draw(t, "colon")+raw) }
+	add := func(key, raw string) {
+		f = append(f, strconv.Quote(key)+rapid.SampledFrom([]string{":", ": "}).Draw(t, "colon")+raw)
+	}
 	session := rapid.SampledFrom([]string{"", "", "s1", "s2"}).Draw(t, "session")
 	if session != "" {
 		add("session_id", rapid.SampledFrom([]string{strconv.Quote(session), `"\u0073` + session[1:] + `"`}).Draw(t, "spelling of it"))
