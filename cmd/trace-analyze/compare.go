@@ -44,5 +44,5 @@ func compare(ctx context.Context, args []string, s streams) (losses []string, er
 		losses = append(losses, lost...)
 		reports[i] = run.Report()
 	}
-	return losses, print(analysis.Compare(reports[0], reports[1]), *asJSON, s)
+	return losses, show(analysis.Compare(reports[0], reports[1]), *asJSON, s)
 }

@@ -125,8 +125,7 @@ func recording(name, path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", name, err)
 	}
-	defer r.Close() // read only: nothing can be lost
-	return r.Header().Kind == record.KindRecording, nil
+	return r.Header().Kind == record.KindRecording, r.Close()
 }
 
 // close removes the temporary files.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"retrace/analysis"
@@ -24,7 +25,7 @@ func analyzeRun(ctx context.Context, o *options, in *input, s streams) (losses [
 		}
 		losses = append(losses, lost...)
 	}
-	return losses, print(run.Report(), o.json, s)
+	return losses, show(run.Report(), o.json, s)
 }
 
 // addRecording adds one recording to a run and tells what of it is missing.
@@ -33,7 +34,7 @@ func addRecording(ctx context.Context, run *analysis.Run, name, path string) (lo
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	defer r.Close() // read only: nothing can be lost
+	defer func() { err = errors.Join(err, r.Close()) }()
 	if err := run.AddHeader(r.Header()); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

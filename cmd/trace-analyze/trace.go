@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -17,7 +18,7 @@ type report interface {
 	WriteJSON(w io.Writer) error
 }
 
-func print(r report, asJSON bool, s streams) error {
+func show(r report, asJSON bool, s streams) error {
 	if asJSON {
 		return r.WriteJSON(s.out)
 	}
@@ -34,7 +35,7 @@ func analyzeTrace(ctx context.Context, o *options, in *input, s streams) (losses
 	if err != nil {
 		return nil, err
 	}
-	defer t.Close() // read only: nothing can be lost
+	defer func() { err = errors.Join(err, t.Close()) }()
 	a, err := analysis.NewTrace(analysis.TraceOptions{
 		Header: t.Header, Capacities: o.capacity, Policies: o.policy, Warmup: o.warmup,
 	})
@@ -57,7 +58,7 @@ func analyzeTrace(ctx context.Context, o *options, in *input, s streams) (losses
 	if err != nil {
 		return nil, err
 	}
-	if err := print(rep, o.json, s); err != nil {
+	if err := show(rep, o.json, s); err != nil {
 		return nil, err
 	}
 	return told(t.Report(), s), nil
