@@ -205,7 +205,7 @@ func (s *Server) addPrompt(g *generation, tokens []uint32) *apiError {
 			return badRequest("%v", err)
 		}
 	}
-	hashes := make([]uint64, 0, (len(tokens)+target)/s.cfg.BlockSize+1)
+	hashes := make([]uint64, 0, (len(tokens)+min(target, 1024))/s.cfg.BlockSize+1)
 	first := min(len(tokens), s.cfg.BlockSize)
 	hashes = chain.Append(hashes, tokens[:first])
 	if first == s.cfg.BlockSize {
