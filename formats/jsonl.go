@@ -13,24 +13,6 @@ import (
 // jsonlVersion is the value of a header line's key "retrace".
 const jsonlVersion = "requests/1"
 
-// The canonical records as JSON lines. The first line is the header:
-//
-//	{"retrace":"requests/1","source":"mooncake","block_size":512,"unit_ns":1000000,"origin_ns":0,…}
-//
-// and every other one a request, in order of arrival, with the fields of
-// record.Request; what is unknown, absent or zero is left out:
-//
-//	{"row":0,"id":"…","session":"…","turn":1,"parent":"…","arrival_ns":0,"delay_ns":0,
-//	 "input_tokens":6758,"output_tokens":500,"blocks":[0,1,2],"increment":true,
-//	 "api":"chat","body":{…},"media":[{"kind":"image","ref":"…","bytes":3}],
-//	 "model":"…","kind":"…","priority":1,
-//	 "observed":{"status":200,"latency_ns":1,"input_tokens":1,"output_tokens":1,"failed":true},
-//	 "extra":{…},"exceptions":[{"field":"timestamp","raw":"5.0"},{"field":"delay"}]}
-//
-// Times are integer nanoseconds, arrivals offsets from the header's origin. A
-// body that cannot stand in a line as it is (line feeds, no JSON, duplicate
-// keys) is the string "body_text", or "body_base64" where it is no UTF-8;
-// "extra" and "raw" likewise.
 func init() {
 	register(&Format{
 		Name: "jsonl", Title: "Retrace's canonical records as JSON lines", Files: "JSON Lines",

@@ -59,7 +59,9 @@ func (f *restartFinder) add(row int64, t time.Duration, fresh bool) {
 	if t < f.prev {
 		f.fall(row, t, fresh)
 	} else {
-		f.run++
+		if f.run++; f.pending != nil && t >= f.pending.before {
+			f.pending = nil // one late row, not a restart
+		}
 		f.settle()
 	}
 	f.prev = t

@@ -3,7 +3,6 @@ package formats
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -171,41 +170,4 @@ func without(kept []record.Exception, fields []string) []record.Exception {
 		}
 	}
 	return rest
-}
-
-// Apply gives the selected part of a sequence that is in order of arrival, its
-// offsets being relative to the trace's origin: for traces that do not come
-// from Open. Where the window drops the trace's start, shift is what the
-// offsets were moved back by, once the first request has been yielded.
-func (s Selection) Apply(seq iter.Seq2[record.Request, error], shift *time.Duration) iter.Seq2[record.Request, error] {
-	return func(yield func(record.Request, error) bool) {
-		w := s.window(0)
-		known, first := newSessions(), false
-		for r, err := range seq {
-			if err != nil {
-				yield(r, err)
-				return
-			}
-			state, err := known.next(&r)
-			known.keep(&r, state)
-			if err != nil {
-				yield(r, fmt.Errorf("request %s: %w", r.Key(), err))
-				return
-			}
-			keep, done := w.take(state.key)
-			if done {
-				return
-			}
-			if !keep {
-				continue
-			}
-			if !first && s.Start > 0 {
-				*shift = time.Duration(state.key)
-			}
-			first = true
-			if s.place(&r, *shift, nil) && !yield(r, nil) {
-				return
-			}
-		}
-	}
 }
