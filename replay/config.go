@@ -110,8 +110,9 @@ type Config struct {
 	// LookAhead bounds the bytes of bodies that are rendered ahead; default 32 MiB.
 	LookAhead int64
 
-	// Sink takes the results, one at a time; it may keep them. After an error
-	// the run stops sending, and Run returns the error.
+	// Sink takes the results, one at a time; it may keep them. After its first
+	// error the run stops sending, and Run returns that error; the results that
+	// are still to come go to Sink as before.
 	Sink func(*record.Result) error
 	// Started, if set, is called once the server is known and the origin is
 	// chosen, before anything is handed to Sink.

@@ -60,6 +60,9 @@ var (
 	errTimeout = errors.New("timeout")
 )
 
+// ErrStartPassed says that Config.StartAt has gone by before all was ready.
+var ErrStartPassed = errors.New("the time has passed")
+
 // reason is why sending was stopped.
 type reason string
 
@@ -89,6 +92,9 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 	next, stop := iter.Pull2(reqs)
 	defer stop()
 	first := pull(next) // an unsorted trace is sorted before the clock runs
+	if late := time.Until(cfg.StartAt); !cfg.StartAt.IsZero() && late < 0 {
+		return Outcome{Target: e.target}, fmt.Errorf("start at %s: %w by %v", cfg.StartAt.Format(time.RFC3339), ErrStartPassed, -late)
+	}
 	e.clock.setOrigin(cfg.StartAt)
 	if probe != nil {
 		shift(probe, time.Duration(e.clock.shift.Load()))
@@ -233,17 +239,11 @@ func (e *engine) fail(err error, why string) {
 	e.halt(reason(why))
 }
 
-// drain hands the results to the sink. After its first error the rest are
-// dropped.
+// drain hands the results to the sink, the first error of which ends the run.
 func (e *engine) drain() {
-	broken := false
 	for res := range e.results {
-		if broken {
-			continue
-		}
 		if err := e.cfg.Sink(res); err != nil {
-			broken = true
-			e.fail(fmt.Errorf("store result: %w", err), reasonSink)
+			e.fail(err, reasonSink)
 		}
 	}
 }

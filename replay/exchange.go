@@ -91,6 +91,9 @@ func (e *engine) exchange(life context.Context, j *job) {
 			break
 		}
 	}
+	if e.cfg.IgnoreEOS && res.State == record.Completed && res.CompletionTokens != record.Unknown && res.CompletionTokens < j.output {
+		e.tally.short.Add(1)
+	}
 	res.Error = e.scrub.clean(res.Error)
 }
 

@@ -78,7 +78,7 @@ const (
 type tally struct {
 	planned, sent, completed, failed, cancelled, notSent atomic.Int64
 
-	opened, reused, compressed, longer, raised, retried atomic.Int64
+	opened, reused, compressed, longer, raised, retried, short atomic.Int64
 
 	lag atomic.Int64 // the largest since the last look
 
@@ -145,6 +145,7 @@ func (e *engine) outcome() (Outcome, error) {
 	add(t.longer.Load(), "%d prompts are shorter than the server's template and stayed longer than wanted")
 	add(t.raised.Load(), "%d requests without input or output at the source were sent with one token")
 	add(t.retried.Load(), "%d requests met a connection that the server had just closed, and were made once more")
+	add(t.short.Load(), "%d answers are shorter than the length that was forced (--ignore-eos)")
 	if e.planner != nil {
 		add(e.planner.Orphans(), "%d turns lack their earlier turn: their prompts are the new part alone")
 	}

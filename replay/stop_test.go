@@ -96,7 +96,7 @@ func TestSinkError(t *testing.T) {
 			},
 		}, seq(every(100*ms, 50)))
 		_ = b.server.Close()
-		if !errors.Is(err, full) || out.Completed != 3 || out.Reasons[reasonSink] != 47 || n != 3 {
+		if !errors.Is(err, full) || out.Completed != 3 || out.Reasons[reasonSink] != 47 || n != 50 {
 			t.Errorf("%v; %+v; sink called %d times", err, out, n)
 		}
 	})

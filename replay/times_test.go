@@ -1,9 +1,11 @@
 package replay
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,6 +173,29 @@ func TestStartAt(t *testing.T) {
 		out, _ := inBubble(t, answers(h), every(0, 1), func(c *Config) { c.StartAt = at })
 		if !arrived.Equal(at) || !out.Target.Start.Equal(at) {
 			t.Errorf("arrived %v, start %v, want %v", arrived, out.Target.Start, at)
+		}
+	})
+}
+
+func TestStartAtHasPassed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(answers(scripted(step{0, word + done})))
+		_, err := Run(t.Context(), Config{
+			URLs: []string{"http://127.0.0.1"}, coarse: true, dial: b.dial, StartAt: time.Now().Add(-time.Second),
+		}, seq(every(0, 1)))
+		_ = b.server.Close()
+		if !errors.Is(err, ErrStartPassed) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// S11: a forced length that the server does not honour is told.
+func TestShortAnswersAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, _ := inBubble(t, answers(scripted(step{0, word + usage(4, 1) + done})), every(ms, 3), func(c *Config) { c.IgnoreEOS = true })
+		if len(out.Notes) != 1 || !strings.Contains(out.Notes[0], "3 answers") {
+			t.Errorf("notes %q", out.Notes)
 		}
 	})
 }

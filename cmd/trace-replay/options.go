@@ -216,6 +216,12 @@ func (o *options) config() (replay.Config, error) {
 		ZeroOutput: replay.ZeroPolicy(o.zeroOutput), Extra: []byte(o.extra), KeepOutput: o.saveOutput,
 		Client: replay.ClientConfig{Headers: header, Insecure: o.insecure, Proxy: o.proxy},
 	}
+	if o.grace == 0 {
+		c.Grace = -1 // 0 would be the default
+	}
+	if o.ready == 0 {
+		c.ReadyTimeout = -1
+	}
 	for _, u := range o.urls {
 		if u == sim {
 			u = "http://127.0.0.1"

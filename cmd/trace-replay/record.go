@@ -164,7 +164,7 @@ func (r *runner) sink(res *record.Result) error {
 		return nil
 	}
 	if err := r.file.WriteResult(res); err != nil {
-		r.fileErr = fmt.Errorf("write recording %s: %w", r.o.output, err)
+		r.fileErr = fmt.Errorf("write recording: %w", err)
 		return r.fileErr
 	}
 	return nil
