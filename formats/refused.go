@@ -82,7 +82,7 @@ var refusals = []refusal{
 		func(s sample) bool { return s.json.has(".prefix_tokens", ".newly_append_tokens") }},
 	{"weka", "a Weka agent trace (nested requests in blocks of 64 tokens), which is not read yet", convertHint,
 		func(s sample) bool { return isAgentTrace(s.json, "") || isAgentTrace(s.json, "[]") }},
-	{"otel", "OpenTelemetry spans, which are not read yet", convertHint, isSpans},
+	{"otel", "an export of OpenTelemetry spans, which is not read yet", convertHint, isSpans},
 	{"aiperf", "AIPerf's export of a run: a recording, not a trace",
 		"convert the trace that the run replayed", isAIPerf},
 	{"vllm-bench", "the result of a vLLM benchmark: a recording, not a trace",

@@ -53,6 +53,9 @@ type sageMakerImporter struct {
 	variant string
 	// seen are hashes of the event ids so far, to notice one that comes twice.
 	seen map[uint64]struct{}
+	// timed counts the times, fractions says that one is no whole second.
+	timed     int64
+	fractions bool
 }
 
 func newSageMakerImporter() *sageMakerImporter {
@@ -64,6 +67,9 @@ func (m *sageMakerImporter) Describe(h *record.Header) {
 	h.Wall = true
 	h.Unit = 0
 	h.TimeBasis = "unknown"
+	if m.timed > 1 && !m.fractions && h.Quantum == 0 {
+		h.Quantum = time.Second
+	}
 }
 
 // Read reads one file line by line.
@@ -148,6 +154,8 @@ func (d *captureRow) metadata() error {
 		return src.Fault(pathInferenceTime, raw, "a date and time from 1970 to 2262, such as 2025-02-03T04:05:06Z")
 	}
 	d.r.Arrival = when
+	d.m.timed++
+	d.m.fractions = d.m.fractions || when%time.Second != 0
 	if rendered := AppendString(nil, formatWallTime(when)); !EqualValue(raw, rendered) {
 		d.r.Exceptions = append(d.r.Exceptions, record.Exception{Field: pathInferenceTime, Raw: append([]byte{}, raw...)})
 	}

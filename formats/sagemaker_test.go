@@ -260,6 +260,10 @@ func TestSageMakerHourFolders(t *testing.T) {
 	if strings.Join(got, ",") != want {
 		t.Errorf("got %s\nwant %s", strings.Join(got, ","), want)
 	}
+	if tr.Header.Quantum != time.Second {
+		t.Errorf("quantum %s", tr.Header.Quantum)
+	}
+	wantIn(t, strings.Join(tr.Report().Notes, "\n"), "arrivals quantised to 1,000 ms")
 	wantIn(t, strings.Join(tr.Report().Warnings, "\n"), "eventId occurs more than once", "may be a sample", "empty file")
 	if strings.Count(strings.Join(tr.Report().Warnings, "\n"), "may be a sample") != 1 {
 		t.Errorf("warnings: %q", tr.Report().Warnings)
