@@ -14,16 +14,16 @@ import (
 
 // running is a command that runs in this process.
 type running struct {
-	url  string
-	rest chan string // what it wrote to stderr after the ready line
-	code chan int
+	url   string
+	lines chan string // of stderr, after the ready line
+	code  chan int
 }
 
 // start runs the command until it says that it is ready.
 func start(t *testing.T, args ...string) running {
 	t.Helper()
 	r, w := io.Pipe()
-	p := running{rest: make(chan string, 1), code: make(chan int, 1)}
+	p := running{lines: make(chan string, 10), code: make(chan int, 1)}
 	go func() {
 		p.code <- run(context.Background(), append(args, "--listen", "127.0.0.1:0"), nil, io.Discard, w)
 		w.Close()
@@ -39,8 +39,14 @@ func start(t *testing.T, args ...string) running {
 		t.Fatalf("the first line is %q", line)
 	}
 	go func() {
-		rest, _ := io.ReadAll(lines)
-		p.rest <- string(rest)
+		defer close(p.lines)
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return
+			}
+			p.lines <- line
+		}
 	}()
 	return p
 }
@@ -56,6 +62,26 @@ func (p running) stream(t *testing.T) io.ReadCloser {
 		t.Fatal(err)
 	}
 	return resp.Body
+}
+
+// awaitRunning waits until the server works on a request.
+func (p running) awaitRunning(t *testing.T) {
+	t.Helper()
+	for {
+		resp, err := http.Get(p.url + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(page), `vllm:num_requests_running{engine="0",model_name="sim"} 1.0`) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func raise(t *testing.T, sig syscall.Signal) {
@@ -75,11 +101,14 @@ func TestTerminateDrains(t *testing.T) {
 	if err != nil || !strings.HasSuffix(string(rest), "data: [DONE]\n\n") {
 		t.Errorf("the stream was not finished: %v", err)
 	}
+	if got := <-p.lines; got != "trace-sim: terminated: stopping\n" {
+		t.Errorf("stderr %q", got)
+	}
 	if code := <-p.code; code != exitOK {
 		t.Errorf("exit %d, want 0", code)
 	}
-	if got := <-p.rest; got != "trace-sim: terminated: stopping\n" {
-		t.Errorf("stderr %q", got)
+	if got, more := <-p.lines; more {
+		t.Errorf("stderr has %q too", got)
 	}
 }
 
@@ -99,16 +128,18 @@ func TestStopCutsOff(t *testing.T) {
 				}
 				resp <- err
 			}()
-			time.Sleep(100 * time.Millisecond) // the request is in the server by then
+			p.awaitRunning(t)
 			raise(t, syscall.SIGINT)
+			if got := <-p.lines; got != "trace-sim: interrupt: stopping\n" {
+				t.Errorf("stderr %q", got)
+			}
 			if c.again {
-				time.Sleep(20 * time.Millisecond)
 				raise(t, syscall.SIGINT)
 			}
 			if code := <-p.code; code != exitInterrupted {
 				t.Errorf("exit %d, want 130", code)
 			}
-			if got := <-p.rest; !strings.Contains(got, "requests that still ran were cut off") {
+			if got := <-p.lines; got != "trace-sim: requests that still ran were cut off\n" {
 				t.Errorf("stderr %q", got)
 			}
 			if err := <-resp; err == nil {

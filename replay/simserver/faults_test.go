@@ -109,8 +109,14 @@ type outcome struct {
 	readErr error // of the body
 }
 
-func seen(client *http.Client, url, body string) outcome {
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+// seen makes a request and reads its answer. Of a kind that never ends it waits
+// a moment only.
+func seen(client *http.Client, kind, url, body string) outcome {
+	patience := 20 * time.Second
+	if kind == "hang" || kind == "stall" {
+		patience = time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -194,7 +200,7 @@ func TestFaultsInStreams(t *testing.T) {
 					t.Fatal(err)
 				}
 				s, client := started(t, Config{Faults: faults, DecodeStep: step})
-				o := seen(client, s.URL()+"/v1/completions", `{"prompt":"x","max_tokens":8,"stream":true}`)
+				o := seen(client, kind, s.URL()+"/v1/completions", `{"prompt":"x","max_tokens":8,"stream":true}`)
 				check, ok := faultChecks[kind]
 				if !ok {
 					t.Fatal("this kind has no test")
@@ -235,7 +241,7 @@ func TestFaultsInWholeAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, client := started(t, Config{Faults: faults})
-			o := seen(client, s.URL()+"/v1/completions", `{"prompt":"x","max_tokens":8}`)
+			o := seen(client, kind, s.URL()+"/v1/completions", `{"prompt":"x","max_tokens":8}`)
 			if complaint := check(o); complaint != "" {
 				t.Errorf("%s, got %+v", complaint, o)
 			}

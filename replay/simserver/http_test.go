@@ -38,7 +38,7 @@ func TestReadBody(t *testing.T) {
 	text := strings.Repeat("0123456789", 1000)
 	for _, length := range []int64{int64(len(text)), -1} {
 		for _, buf := range [][]byte{nil, make([]byte, 0, 100), make([]byte, 7, 20_000)} {
-			r := httptest.NewRequest("POST", "/", io.NopCloser(&oddReader{text: text}))
+			r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(&oddReader{text: text}))
 			r.ContentLength = length
 			got, fail := readBody(r, buf)
 			if fail != nil || string(got) != text {
@@ -49,17 +49,17 @@ func TestReadBody(t *testing.T) {
 }
 
 func TestReadBodyErrors(t *testing.T) {
-	r := httptest.NewRequest("POST", "/", strings.NewReader("x"))
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("x"))
 	r.ContentLength = maxBody + 1
 	if _, fail := readBody(r, nil); fail == nil || fail.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a body that says it is too large: %v", fail)
 	}
-	r = httptest.NewRequest("POST", "/", io.LimitReader(zeros{}, maxBody+10))
+	r = httptest.NewRequest(http.MethodPost, "/", io.LimitReader(zeros{}, maxBody+10))
 	r.ContentLength = -1
 	if _, fail := readBody(r, nil); fail == nil || fail.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a body that is too large: %v", fail)
 	}
-	r = httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("{"), failing{}))
+	r = httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader("{"), failing{}))
 	if _, fail := readBody(r, nil); fail == nil || fail.status != 400 || !strings.Contains(fail.message, "broke") {
 		t.Errorf("a body that breaks off: %v", fail)
 	}
@@ -89,7 +89,7 @@ func TestHTTP10(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 || !strings.HasSuffix(string(text), "data: [DONE]\n\n") || !strings.HasPrefix(string(text), "data: {") {
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.HasSuffix(string(text), "data: [DONE]\n\n") || !strings.HasPrefix(string(text), "data: {") {
 		t.Errorf("%s, %v, %q", resp.Status, err, text)
 	}
 }
@@ -207,8 +207,8 @@ func TestHandler(t *testing.T) {
 	}
 	defer s.Close()
 	w := httptest.NewRecorder()
-	s.Handler().ServeHTTP(w, httptest.NewRequest("POST", "/v1/completions", strings.NewReader(`{"prompt":"x","max_tokens":2}`)))
-	if w.Code != 200 || !json.Valid(w.Body.Bytes()) {
+	s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/completions", strings.NewReader(`{"prompt":"x","max_tokens":2}`)))
+	if w.Code != http.StatusOK || !json.Valid(w.Body.Bytes()) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

@@ -2,7 +2,6 @@ package simserver
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -207,7 +206,7 @@ func TestLabelEscapes(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for v, want := range map[float64]string{0: "0.0", 1: "1.0", 0.25: "0.25", 5.184393216e+09: "5184393216.0", 1e21: "1e+21"} {
-		if got := fmt.Sprintf("%s", appendFloat(nil, v)); got != want {
+		if got := string(appendFloat(nil, v)); got != want {
 			t.Errorf("%v is written %s, want %s", v, got, want)
 		}
 	}

@@ -205,7 +205,7 @@ func TestModels(t *testing.T) {
 func TestRequestIDComesBack(t *testing.T) {
 	s, client := started(t, Config{})
 	for _, stream := range []string{"true", "false"} {
-		req, err := http.NewRequest("POST", s.URL()+"/v1/completions", strings.NewReader(`{"prompt":"x","max_tokens":1,"stream":`+stream+`}`))
+		req, err := http.NewRequest(http.MethodPost, s.URL()+"/v1/completions", strings.NewReader(`{"prompt":"x","max_tokens":1,"stream":`+stream+`}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,10 +75,8 @@ func (t *tokenizer) head(dst []uint32, n int) []uint32 {
 func (t *tokenizer) append(dst []uint32, text string) []uint32 {
 	start := -1
 	for i := 0; i < len(text); {
-		size, space := 1, false
-		if c := text[i]; c < utf8.RuneSelf {
-			space = c == ' ' || c-'\t' < 5
-		} else {
+		size, space := 1, text[i] == ' ' || text[i]-'\t' < 5
+		if text[i] >= utf8.RuneSelf {
 			var r rune
 			r, size = utf8.DecodeRuneInString(text[i:])
 			space = unicode.IsSpace(r)
