@@ -24,7 +24,7 @@ var optionalColumns = []requestColumn{
 		func(r *Request, v int64) { r.Delay = time.Duration(v) }),
 	intField(colTurn, 0, int64(NoTime), func(r *Request) int64 { return int64(r.Turn) },
 		func(r *Request, v int64) { r.Turn = int(v) }),
-	intField(colIncrement, 0, int64(NoTime), func(r *Request) int64 { return flag(r.Increment) },
+	intField(colIncrement, 0, int64(NoTime), func(r *Request) int64 { return asInt(r.Increment) },
 		func(r *Request, v int64) { r.Increment = v != 0 }),
 	intField(colObsStatus, 0, int64(NoTime), func(r *Request) int64 { return int64(r.Observed.Status) },
 		func(r *Request, v int64) { r.Observed.Status = int(v) }),
@@ -34,7 +34,7 @@ var optionalColumns = []requestColumn{
 		func(r *Request, v int64) { r.Observed.InputTokens = v }),
 	intField(colObsOutput, Unknown, Unknown, func(r *Request) int64 { return r.Observed.OutputTokens },
 		func(r *Request, v int64) { r.Observed.OutputTokens = v }),
-	intField(colObsFailed, 0, int64(NoTime), func(r *Request) int64 { return flag(r.Observed.Failed) },
+	intField(colObsFailed, 0, int64(NoTime), func(r *Request) int64 { return asInt(r.Observed.Failed) },
 		func(r *Request, v int64) { r.Observed.Failed = v != 0 }),
 	stringField(colID, func(r *Request) *string { return &r.ID }),
 	stringField(colSession, func(r *Request) *string { return &r.Session }),
@@ -49,7 +49,7 @@ var optionalColumns = []requestColumn{
 	exceptionCount, exceptionField, exceptionRaw,
 }
 
-func flag(b bool) int64 {
+func asInt(b bool) int64 {
 	if b {
 		return 1
 	}

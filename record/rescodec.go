@@ -89,7 +89,7 @@ var resultColumns = slices.Concat(
 		resultInt("sd", 0, func(r *Result) int64 { return int64(r.Shard) }, func(r *Result, v int64) { r.Shard = int(v) }),
 		resultInt("hs", 0, func(r *Result) int64 { return int64(r.Status) }, func(r *Result, v int64) { r.Status = int(v) }),
 		resultInt("sa", 0, func(r *Result) int64 { return int64(r.State) }, func(r *Result, v int64) { r.State = State(v) }),
-		resultInt("ru", 0, func(r *Result) int64 { return flag(r.Reused) }, func(r *Result, v int64) { r.Reused = v != 0 }),
+		resultInt("ru", 0, func(r *Result) int64 { return asInt(r.Reused) }, func(r *Result, v int64) { r.Reused = v != 0 }),
 		resultInt("at", 0, func(r *Result) int64 { return int64(r.Attempts) }, func(r *Result, v int64) { r.Attempts = int(v) }),
 		resultInt("co", noValue, func(r *Result) int64 { return fromTime(r.Connect) }, func(r *Result, v int64) { r.Connect = toTime(v) }),
 		gapCount, gapWait, gapTokens, resultOutput,
