@@ -64,16 +64,20 @@ func (b *bailianImporter) Describe(h *record.Header) {
 	}
 }
 
-// Read reads one file line by line, after a first look at who is whose parent:
-// a parent may come later than its children.
+// Read reads one file line by line, the first after a look through all files at
+// who is whose parent: a parent may come later than its children.
 func (b *bailianImporter) Read(src *Source, emit func(*record.Request) error) error {
-	o, err := input{name: src.Name, path: src.path}.open()
-	if err != nil {
-		return err
-	}
-	b.readTrees(o)
-	if err := o.close(); err != nil {
-		return fmt.Errorf("close %s: %w", src.Name, err)
+	if b.src == nil {
+		for _, in := range src.files {
+			o, err := in.open()
+			if err != nil {
+				continue // met again when it is the file's turn
+			}
+			b.readTrees(o)
+			if err := o.close(); err != nil {
+				return fmt.Errorf("close %s: %w", in.name, err)
+			}
+		}
 	}
 	return b.readRows(src, emit)
 }

@@ -108,9 +108,11 @@ func TestBailianBranches(t *testing.T) {
 func TestBailianTwoFiles(t *testing.T) {
 	a := writeInput(t, "a.jsonl", chat("1", "-1", "0")+chat("2", "1", "1"))
 	b := writeInput(t, "b.jsonl", chat("3", "2", "2"))
-	all, _ := importAll(t, []string{a, b}, Options{})
-	if all[2].Session != "1" {
-		t.Errorf("session %q", all[2].Session)
+	for _, paths := range [][]string{{a, b}, {b, a}} {
+		all, _ := importAll(t, paths, Options{})
+		if all[2].Session != "1" || all[2].ID != "3" {
+			t.Errorf("%v: got %+v", paths, all[2])
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ func BenchmarkImport(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				src := &Source{Name: path, path: path, in: bytes.NewReader(data), ledger: newLedger(Fail)}
+				src := &Source{Name: path, in: bytes.NewReader(data), ledger: newLedger(Fail)}
 				if err := c.start().Read(src, func(*record.Request) error { return nil }); err != nil {
 					b.Fatal(err)
 				}

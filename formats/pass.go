@@ -39,14 +39,24 @@ type pass struct {
 	sessions *sessions
 	src      *Source
 	to       sink
+	// keep says that the sink keeps the requests' blocks.
+	keep   bool
+	blocks recycler
 	// shift is what an appended clock restart adds, from the row on.
 	next  int
 	shift time.Duration
 }
 
-// run reads everything and hands each request to sink, which may be nil.
+// run reads everything and hands each request to sink, which may be nil and
+// does not keep the request's blocks.
 func (j *job) run(to sink) (*outcome, error) {
 	return j.newPass(to).all()
+}
+
+// recycler is an importer that can use the memory of the block lists again
+// which it has given out.
+type recycler interface {
+	recycle()
 }
 
 // all reads every file.
@@ -63,10 +73,12 @@ func (p *pass) all() (*outcome, error) {
 }
 
 func (j *job) newPass(to sink) *pass {
-	return &pass{
+	p := &pass{
 		job: j, importer: j.format.NewImporter(j.config), facts: newFacts(),
 		ledger: newLedger(j.opts.BadLines), sessions: newSessions(), to: to,
 	}
+	p.blocks, _ = p.importer.(recycler)
+	return p
 }
 
 // nothing is the error of a source without a single request.
@@ -97,7 +109,7 @@ func (p *pass) file(in input) error {
 	if err := p.fits(in, h, o); err != nil {
 		return err
 	}
-	p.src = &Source{Name: in.name, path: in.path, in: o.Reader, ledger: p.ledger}
+	p.src = &Source{Name: in.name, path: in.path, files: p.in.files, in: o.Reader, ledger: p.ledger}
 	p.facts.restarts.begin(in.name)
 	p.shift = 0
 	if err := p.importer.Read(p.src, p.emit); err != nil {
@@ -166,10 +178,13 @@ func (p *pass) emit(r *record.Request) error {
 	key := state.key
 	p.sessions.keep(r, state)
 	p.facts.add(r, key)
-	if p.to == nil {
-		return nil
+	if p.to != nil {
+		err = p.to(r, key)
 	}
-	return p.to(r, key)
+	if p.blocks != nil && !p.keep {
+		p.blocks.recycle()
+	}
+	return err
 }
 
 func (p *pass) timeField() string {

@@ -26,6 +26,7 @@ type Source struct {
 	Offset int64
 
 	path   string
+	files  []input // of the whole import
 	in     io.Reader
 	ledger *ledger
 }
