@@ -12,7 +12,6 @@ import base64, io, json, struct, sys
 import cbor2
 import zstandard
 
-NONE = -(1 << 63)  # "no value" of an integer column
 M64 = (1 << 64) - 1
 
 
@@ -59,7 +58,7 @@ class Cursor:
         return len(self.data) - self.pos
 
 
-def ints(c, n, none=NONE):
+def ints(c, n, none=None):
     """An integer column of n rows; rows without a value are none."""
     flags = c.byte()
     present = list(range(n))
@@ -90,7 +89,7 @@ def texts(c, n):
     """A string column of n rows."""
     kind = c.byte()
     if kind == 2:
-        return ["" if v == NONE else str(v) for v in ints(c, n)]
+        return ["" if v is None else str(v) for v in ints(c, n)]
     if kind == 1:
         words = raw_texts(c, c.uvarint())
         return [words[c.uvarint()] for _ in range(n)]
@@ -117,11 +116,10 @@ class Columns:
     def cursor(self, name):
         return Cursor(self.columns.get(name, b""))
 
-    def ints(self, name, default=None, none=NONE, n=None):
+    def ints(self, name, default=None, n=None):
+        """An integer column; rows without a value have the default."""
         n = self.n if n is None else n
-        if name not in self.columns:
-            return [default] * n
-        return [default if v == none else v for v in ints(self.cursor(name), n, none)]
+        return ints(self.cursor(name), n, default) if name in self.columns else [default] * n
 
     def texts(self, name, n=None):
         n = self.n if n is None else n
@@ -188,23 +186,23 @@ def lengths_and_blocks(col, n, block_size):
 def request_chunk(first, n, columns, block_size):
     col = Columns(columns, n)
     rows, nxt = [], first
-    for v in ints(col.cursor("ro"), n) if "ro" in columns else [0] * n:
+    for v in col.ints("ro", 0):
         rows.append(signed(nxt + v))
         nxt = rows[-1] + 1
     priority = [None] * n
     if "pr" in columns:
         c = col.cursor("pr")
-        none = c.zigzag()
-        priority = [None if v == none else v for v in ints(c, n, none)]
+        c.zigzag()
+        priority = ints(c, n)
     fields = {
         "row": rows, "priority": priority, "arrival": col.ints("ar"), "delay": col.ints("de"),
         "turn": col.ints("tn", 0), "increment": [bool(v) for v in col.ints("in", 0)],
         "id": col.texts("id"), "session": col.texts("se"), "parent": col.texts("pa"), "api": col.texts("ap"),
         "model": col.texts("mt"), "kind": col.texts("ki"), "body": col.blobs("bo"), "extra": col.blobs("ex"),
         "observed": [dict(zip(("status", "latency", "input_tokens", "output_tokens", "failed"), v)) for v in zip(
-            col.ints("os", 0), col.ints("ot"), col.ints("oi", None, -1), col.ints("oo", None, -1),
+            col.ints("os", 0), col.ints("ot"), col.ints("oi"), col.ints("oo"),
             [bool(v) for v in col.ints("of", 0)])],
-        "media": nested(col, "mc", lambda k: zip(col.texts("mk", k), col.texts("mr", k), unknown(col.ints("mb", None, n=k))),
+        "media": nested(col, "mc", lambda k: zip(col.texts("mk", k), col.texts("mr", k), col.ints("mb", n=k)),
                         ("kind", "ref", "bytes")),
         "exceptions": nested(col, "en", lambda k: zip(col.texts("eo", k), col.blobs("er", k)), ("field", "raw")),
     }
@@ -243,11 +241,11 @@ TEXTS = (("id", "id"), ("se", "session"), ("mt", "model"), ("ki", "kind"), ("cl"
 def result_chunk(n, columns):
     col = Columns(columns, n)
     fields = {name: col.texts(c) for c, name in TEXTS}
-    fields.update({name: col.ints(c, 0, 0) for c, name in NUMBERS})
-    fields.update({name: col.ints(c, None, -1) for c, name in COUNTS})
+    fields.update({name: col.ints(c, 0) for c, name in NUMBERS})
+    fields.update({name: col.ints(c) for c, name in COUNTS})
     fields["output"] = col.blobs("ou")
     fields["connect"] = [None if v is None else v * 1000 for v in col.ints("co")]
-    gaps = nested(col, "gn", lambda k: zip(col.ints("gw", None, n=k), unknown(col.ints("gt", 0, n=k))), ("wait", "tokens"))
+    gaps = nested(col, "gn", lambda k: zip(col.ints("gw", n=k), col.ints("gt", n=k)), ("wait", "tokens"))
     moments = {name: col.ints(c) for c, name in MOMENTS}
     for i in range(n):
         r = {name: values[i] for name, values in fields.items()}
@@ -274,7 +272,7 @@ def series_chunk(n, columns):
     col = Columns(columns, n)
     labels = nested(col, "lc", lambda k: zip(col.texts("lk", k), col.texts("lv", k)), ("k", "v"))
     values = struct.unpack(f"<{len(columns.get('va', b'')) // 8}d", columns.get("va", b""))
-    points = nested(col, "pc", lambda k: zip(col.ints("ti", None, n=k), values), ("t", "v"))
+    points = nested(col, "pc", lambda k: zip(col.ints("ti", n=k), values), ("t", "v"))
     for i, name in enumerate(col.texts("na")):
         yield {"name": name, "labels": {x["k"]: x["v"] for x in labels[i]},
                "times": [x["t"] for x in points[i]], "values": [x["v"] for x in points[i]]}

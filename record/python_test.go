@@ -153,11 +153,7 @@ func hexOrNull(b []byte) any {
 func requestAsPython(r *Request) map[string]any {
 	media, exceptions := []any{}, []any{}
 	for _, m := range r.Media {
-		size := orNull(m.Bytes, Unknown)
-		if m.Bytes == int64(NoTime) { // the "no value" of its column
-			size = nil
-		}
-		media = append(media, map[string]any{"kind": m.Kind, "ref": m.Ref, "bytes": size})
+		media = append(media, map[string]any{"kind": m.Kind, "ref": m.Ref, "bytes": orNull(m.Bytes, Unknown)})
 	}
 	for _, e := range r.Exceptions {
 		exceptions = append(exceptions, map[string]any{"field": e.Field, "raw": hexOrNull(e.Raw)})
@@ -166,18 +162,12 @@ func requestAsPython(r *Request) map[string]any {
 	if blocks == nil {
 		blocks = []uint64{}
 	}
-	zeroIfNone := func(v int64) int64 {
-		if v == int64(NoTime) {
-			return 0 // these columns have no None: the reader gives their default
-		}
-		return v
-	}
 	return map[string]any{
 		"row": r.Row, "priority": r.Priority, "arrival": orNullTime(r.Arrival), "delay": orNullTime(r.Delay),
-		"turn": zeroIfNone(int64(r.Turn)), "increment": r.Increment, "id": r.ID, "session": r.Session, "parent": r.Parent,
+		"turn": r.Turn, "increment": r.Increment, "id": r.ID, "session": r.Session, "parent": r.Parent,
 		"api": r.API, "model": r.Model, "kind": r.Kind, "body": hexOrNull(r.Body), "extra": hexOrNull(r.Extra),
 		"observed": map[string]any{
-			"status": zeroIfNone(int64(r.Observed.Status)), "latency": orNullTime(r.Observed.Latency), "failed": r.Observed.Failed,
+			"status": r.Observed.Status, "latency": orNullTime(r.Observed.Latency), "failed": r.Observed.Failed,
 			"input_tokens": orNull(r.Observed.InputTokens, Unknown), "output_tokens": orNull(r.Observed.OutputTokens, Unknown),
 		},
 		"media": media, "exceptions": exceptions, "blocks": blocks,

@@ -78,7 +78,7 @@ func (c *requestCodec) encodeRows(h chunkHead, recs []Request) {
 		next = recs[i].Row + 1
 	}
 	if odd {
-		c.in[colRow] = c.ints.append(c.in[colRow], c.nums, math.MinInt64)
+		c.in[colRow] = c.ints.append(c.in[colRow], c.nums, 0)
 	}
 }
 
@@ -118,7 +118,7 @@ func (c *requestCodec) decodeRows(h chunkHead, recs []Request) error {
 		return nil
 	}
 	c.nums = resize(c.nums, len(recs))
-	if err := c.ints.decode(&cursor{b: c.out[colRow]}, c.nums, math.MinInt64); err != nil {
+	if err := c.ints.decode(&cursor{b: c.out[colRow]}, c.nums, 0); err != nil {
 		return fmt.Errorf("column ro: %w", err)
 	}
 	for i, v := range c.nums {

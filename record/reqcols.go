@@ -18,23 +18,23 @@ type requestColumn struct {
 
 // optionalColumns holds every column but those of blockEncoder.
 var optionalColumns = []requestColumn{
-	intField(colArrival, int64(NoTime), int64(NoTime), func(r *Request) int64 { return int64(r.Arrival) },
+	intField(colArrival, int64(NoTime), func(r *Request) int64 { return int64(r.Arrival) },
 		func(r *Request, v int64) { r.Arrival = time.Duration(v) }),
-	intField(colDelay, int64(NoTime), int64(NoTime), func(r *Request) int64 { return int64(r.Delay) },
+	intField(colDelay, int64(NoTime), func(r *Request) int64 { return int64(r.Delay) },
 		func(r *Request, v int64) { r.Delay = time.Duration(v) }),
-	intField(colTurn, 0, int64(NoTime), func(r *Request) int64 { return int64(r.Turn) },
+	intField(colTurn, 0, func(r *Request) int64 { return int64(r.Turn) },
 		func(r *Request, v int64) { r.Turn = int(v) }),
-	intField(colIncrement, 0, int64(NoTime), func(r *Request) int64 { return asInt(r.Increment) },
+	intField(colIncrement, 0, func(r *Request) int64 { return asInt(r.Increment) },
 		func(r *Request, v int64) { r.Increment = v != 0 }),
-	intField(colObsStatus, 0, int64(NoTime), func(r *Request) int64 { return int64(r.Observed.Status) },
+	intField(colObsStatus, 0, func(r *Request) int64 { return int64(r.Observed.Status) },
 		func(r *Request, v int64) { r.Observed.Status = int(v) }),
-	intField(colObsLatency, int64(NoTime), int64(NoTime), func(r *Request) int64 { return int64(r.Observed.Latency) },
+	intField(colObsLatency, int64(NoTime), func(r *Request) int64 { return int64(r.Observed.Latency) },
 		func(r *Request, v int64) { r.Observed.Latency = time.Duration(v) }),
-	intField(colObsInput, Unknown, Unknown, func(r *Request) int64 { return r.Observed.InputTokens },
+	intField(colObsInput, Unknown, func(r *Request) int64 { return r.Observed.InputTokens },
 		func(r *Request, v int64) { r.Observed.InputTokens = v }),
-	intField(colObsOutput, Unknown, Unknown, func(r *Request) int64 { return r.Observed.OutputTokens },
+	intField(colObsOutput, Unknown, func(r *Request) int64 { return r.Observed.OutputTokens },
 		func(r *Request, v int64) { r.Observed.OutputTokens = v }),
-	intField(colObsFailed, 0, int64(NoTime), func(r *Request) int64 { return asInt(r.Observed.Failed) },
+	intField(colObsFailed, 0, func(r *Request) int64 { return asInt(r.Observed.Failed) },
 		func(r *Request, v int64) { r.Observed.Failed = v != 0 }),
 	stringField(colID, func(r *Request) *string { return &r.ID }),
 	stringField(colSession, func(r *Request) *string { return &r.Session }),
@@ -56,8 +56,9 @@ func asInt(b bool) int64 {
 	return 0
 }
 
-// intField is a column of integers; it is left out where all are def.
-func intField(col int, def, none int64, get func(*Request) int64, set func(*Request, int64)) requestColumn {
+// intField is a column of integers; it is left out where all are def, and def is
+// what rows without a value have.
+func intField(col int, def int64, get func(*Request) int64, set func(*Request, int64)) requestColumn {
 	return requestColumn{
 		col:    col,
 		needed: func(r *Request) bool { return get(r) != def },
@@ -66,11 +67,11 @@ func intField(col int, def, none int64, get func(*Request) int64, set func(*Requ
 			for i := range recs {
 				c.nums[i] = get(&recs[i])
 			}
-			return c.ints.append(dst, c.nums, none)
+			return c.ints.append(dst, c.nums, def)
 		},
 		decode: func(c *requestCodec, cur *cursor, recs []Request) error {
 			c.nums = resize(c.nums, len(recs))
-			err := c.ints.decode(cur, c.nums, none)
+			err := c.ints.decode(cur, c.nums, def)
 			for i := range recs {
 				set(&recs[i], c.nums[i])
 			}

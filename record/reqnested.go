@@ -64,7 +64,7 @@ var mediaBytes = requestColumn{
 				c.nums = append(c.nums, recs[i].Media[k].Bytes)
 			}
 		}
-		return c.ints.append(dst, c.nums, int64(NoTime))
+		return c.ints.append(dst, c.nums, Unknown)
 	},
 	decode: func(c *requestCodec, cur *cursor, recs []Request) error {
 		n := 0
@@ -72,7 +72,7 @@ var mediaBytes = requestColumn{
 			n += len(recs[i].Media)
 		}
 		c.nums = resize(c.nums, n)
-		err := c.ints.decode(cur, c.nums, int64(NoTime))
+		err := c.ints.decode(cur, c.nums, Unknown)
 		rest := c.nums
 		for i := range recs {
 			for k := range recs[i].Media {
@@ -115,7 +115,7 @@ var exceptionRaw = requestColumn{
 
 // countField is the number of nested things of each record.
 func countField(col int, count func(*Request) int, alloc func(*requestCodec, []Request, int)) requestColumn {
-	f := intField(col, 0, int64(NoTime), func(r *Request) int64 { return int64(count(r)) }, func(*Request, int64) {})
+	f := intField(col, 0, func(r *Request) int64 { return int64(count(r)) }, func(*Request, int64) {})
 	plain := f.decode
 	f.decode = func(c *requestCodec, cur *cursor, recs []Request) error {
 		if err := plain(c, cur, recs); err != nil {

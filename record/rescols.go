@@ -116,15 +116,15 @@ var gapCount = func() resultColumn {
 
 // gapWait is all gaps' waits in microseconds, gapTokens their tokens.
 var (
-	gapWait = gapField("gw", func(g *Gap) int64 { return fromTime(g.Wait) },
+	gapWait = gapField("gw", noValue, func(g *Gap) int64 { return fromTime(g.Wait) },
 		func(g *Gap, v int64) { g.Wait = toTime(v) })
-	gapTokens = gapField("gt", func(g *Gap) int64 { return g.Tokens },
+	gapTokens = gapField("gt", Unknown, func(g *Gap) int64 { return g.Tokens },
 		func(g *Gap, v int64) { g.Tokens = v })
 )
 
-// gapField is one number of all gaps, one result's after another's; where it
-// is left out, all are 0.
-func gapField(name string, get func(*Gap) int64, set func(*Gap, int64)) resultColumn {
+// gapField is one number of all gaps, one result's after another's; none is
+// what stands for no value.
+func gapField(name string, none int64, get func(*Gap) int64, set func(*Gap, int64)) resultColumn {
 	return resultColumn{
 		name: name,
 		encode: func(c *resultCodec, dst []byte, recs []Result) []byte {
@@ -137,7 +137,7 @@ func gapField(name string, get func(*Gap) int64, set func(*Gap, int64)) resultCo
 			if len(c.nums) == 0 {
 				return dst
 			}
-			return c.ints.append(dst, c.nums, noValue)
+			return c.ints.append(dst, c.nums, none)
 		},
 		decode: func(c *resultCodec, cur *cursor, recs []Result) error {
 			n := 0
@@ -145,7 +145,7 @@ func gapField(name string, get func(*Gap) int64, set func(*Gap, int64)) resultCo
 				n += len(recs[i].Gaps)
 			}
 			c.nums = resize(c.nums, n)
-			err := c.ints.decode(cur, c.nums, noValue)
+			err := c.ints.decode(cur, c.nums, none)
 			n = 0
 			for i := range recs {
 				for k := range recs[i].Gaps {

@@ -46,11 +46,11 @@ func (c *seriesCodec) encode(dst []byte, h chunkHead, recs []Series) []byte {
 			va = binary.LittleEndian.AppendUint64(va, math.Float64bits(r.Values[k]))
 		}
 	}
-	c.in[colLabelCount] = c.ints.append(c.in[colLabelCount][:0], labels, noValue)
+	c.in[colLabelCount] = c.ints.append(c.in[colLabelCount][:0], labels, 0)
 	c.in[colLabelKey] = c.strings.append(c.in[colLabelKey][:0], keys)
 	c.in[colLabelValue] = c.strings.append(c.in[colLabelValue][:0], values)
 	c.in[colSeriesName] = c.strings.append(c.in[colSeriesName][:0], names)
-	c.in[colPointCount] = c.ints.append(c.in[colPointCount][:0], points, noValue)
+	c.in[colPointCount] = c.ints.append(c.in[colPointCount][:0], points, 0)
 	c.in[colPointTime] = c.ints.append(c.in[colPointTime][:0], times, noValue)
 	c.in[colPointValue] = va
 	return appendColumns(h.append(dst), seriesNames[:], c.in[:])
@@ -127,7 +127,7 @@ func (s *Series) points(times []int64, values []byte) {
 // counts reads a column of counts whose sum is at most most.
 func (c *seriesCodec) counts(col, n, most int) (counts []int64, total int, err error) {
 	counts = make([]int64, n)
-	if err := c.ints.decode(&cursor{b: c.out[col]}, counts, noValue); err != nil {
+	if err := c.ints.decode(&cursor{b: c.out[col]}, counts, 0); err != nil {
 		return nil, 0, fmt.Errorf("column %s: %w", seriesNames[col], err)
 	}
 	for i, v := range counts {
