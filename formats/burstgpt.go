@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -159,7 +160,7 @@ func (s *Source) faultOf(field string, found []byte, cause error) *SyntaxError {
 func (b *burstImporter) header(src *Source, rows *csvReader) (burstLayout, error) {
 	cells, text, err := rows.next()
 	src.Line, src.Offset = rows.line, rows.offset
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return burstLayout{}, nil // no header and no rows
 	}
 	if err != nil {

@@ -78,11 +78,11 @@ func (c *csvReader) several(first csvLine) (cells [][]byte, row []byte, err erro
 	head := bytes.Clone(bytes.TrimSuffix(first.text, []byte("\r")))
 	for len(taken) < maxCellLines {
 		l, err := c.nextLine()
-		if err != nil && err != io.EOF {
-			return nil, nil, err
-		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
+		}
+		if err != nil {
+			return nil, nil, err
 		}
 		l.text = bytes.Clone(l.text)
 		taken = append(taken, l)
@@ -165,7 +165,7 @@ func cutCell(row []byte) (cell, rest []byte, err error) {
 
 // appendCell writes a cell, quoted where it has to be.
 func appendCell(dst, cell []byte) []byte {
-	if len(cell) == 0 || bytes.IndexAny(cell, ",\"\r\n") < 0 && cell[0] != ' ' && cell[len(cell)-1] != ' ' {
+	if len(cell) == 0 || !bytes.ContainsAny(cell, ",\"\r\n") && cell[0] != ' ' && cell[len(cell)-1] != ' ' {
 		return append(dst, cell...)
 	}
 	dst = append(dst, '"')

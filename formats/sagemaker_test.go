@@ -1,11 +1,8 @@
 package formats
 
 import (
-	"bytes"
 	"encoding/base64"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -158,78 +155,6 @@ func TestSageMakerOneSide(t *testing.T) {
 	}
 }
 
-func TestSageMakerTimes(t *testing.T) {
-	const base = 1738555506 * time.Second
-	for text, want := range map[string]time.Duration{
-		"2025-02-03T04:05:06Z":                base,
-		"2025-02-03T04:05:06":                 base,
-		"2025-02-03 04:05:06":                 base,
-		"2025-02-03T04:05:06.250Z":            base + 250*time.Millisecond,
-		"2025-02-03T04:05:06.000000001Z":      base + 1,
-		"2025-02-03T05:05:06+01:00":           base,
-		"2025-02-02T23:05:06-0500":            base,
-		"2025-02-03 04:05:06+00:00":           base,
-		"1970-01-01T00:00:00Z":                0,
-		"2262-01-01T00:00:00Z":                9214646400 * time.Second,
-		"2024-03-10T02:30:00":                 1710037800 * time.Second, // no such hour in New York
-		"1969-12-31T23:59:59Z":                -1,
-		"2263-01-01T00:00:00Z":                -1,
-		"2025-02-30T00:00:00Z":                -1,
-		"2025-02-03T04:05:60Z":                -1,
-		"1738555506":                          -1,
-		"":                                    -1,
-		"2025-02-03T04:05:06Z and more":       -1,
-		"2025-02-03T04:05:06.Z":               -1,
-		"2025-02-03T04:05:06 America/Chicago": -1,
-	} {
-		got, ok := parseWallTime(text)
-		if ok != (want >= 0) || ok && got != want {
-			t.Errorf("%q: got %d, %v, want %d", text, got, ok, want)
-		}
-	}
-}
-
-// TestZoneChild is run by TestSageMakerZone in another zone.
-func TestZoneChild(t *testing.T) {
-	path := os.Getenv("RETRACE_ZONE_INPUT")
-	if path == "" {
-		t.Skip("run by TestSageMakerZone")
-	}
-	if _, err := Convert([]string{path}, Options{}, Target{Path: path + ".trace"}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Dates without a zone are UTC; the bytes of the trace do not depend on TZ.
-func TestSageMakerZone(t *testing.T) {
-	in := sideText("INPUT", `{"prompt":"hi"}`, "JSON")
-	text := captureText(in, "", "2024-03-10T01:59:59") + captureText(in, "", "2024-03-10T02:30:00") +
-		captureText(in, "", "2024-03-10T03:00:00+00:00")
-	var first []byte
-	for i, zone := range []string{"UTC", "America/New_York", "Asia/Kolkata"} {
-		path := writeInput(t, "c.jsonl", text)
-		cmd := exec.Command(os.Args[0], "-test.run", "^TestZoneChild$")
-		cmd.Env = append(os.Environ(), "TZ="+zone, "RETRACE_ZONE_INPUT="+path)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", zone, err, out)
-		}
-		trace, err := os.ReadFile(path + ".trace")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			first = trace
-		}
-		if !bytes.Equal(trace, first) {
-			t.Errorf("under TZ=%s the trace is another", zone)
-		}
-		all, _ := importAll(t, []string{path + ".trace"}, Options{})
-		if all[1].Arrival != 30*time.Minute+time.Second || all[2].Arrival != time.Hour+time.Second {
-			t.Errorf("%s: arrivals %s, %s", zone, all[1].Arrival, all[2].Arrival)
-		}
-	}
-}
-
 // Hour folders: recursive, variants kept apart, by time, then path, then row.
 func TestSageMakerHourFolders(t *testing.T) {
 	root := t.TempDir()
@@ -361,67 +286,6 @@ func TestSageMakerFromOthers(t *testing.T) {
 	if r := all[1]; string(r.Body) != `{"prompt":"hello","max_tokens":7}` || r.Arrival != time.Second || r.API != apiCompletions {
 		t.Errorf("body: %+v", r)
 	}
-}
-
-// sageMakerImport reads a text by the importer alone.
-func sageMakerImport(text string) (rows []record.Request, l *ledger, err error) {
-	l = newLedger(Skip)
-	src := &Source{Name: "fuzz.jsonl", in: strings.NewReader(text), ledger: l}
-	err = newSageMakerImporter().Read(src, func(r *record.Request) error { rows = append(rows, *r); l.kept++; return nil })
-	return rows, l, err
-}
-
-// FuzzSageMaker: no text makes the reader panic or lose count, and what is
-// read is written as it stood.
-func FuzzSageMaker(f *testing.F) {
-	for _, encoding := range []string{"JSON", "BASE64", "x"} {
-		f.Add(captureText(sideText("INPUT", `{"prompt":[1,2],"max_tokens":3}`, encoding), sideText("OUTPUT", `{"usage":{"prompt_tokens":2}}`, "JSON"), someTime))
-	}
-	f.Add(captureText(sideText("INPUT", "a,b", "CSV"), "", "2025-02-03T04:05:06+02:00"))
-	f.Add(captureText("", "", someTime))
-	f.Add(fmt.Sprintf(`{"captureData":{"endpointInput":{"data":%q}},"eventMetadata":{"inferenceTime":%q}}`, `{"messages":[]}`, someTime))
-	f.Fuzz(func(t *testing.T, text string) {
-		rows, l, err := sageMakerImport(text)
-		if err != nil {
-			return
-		}
-		report := l.report()
-		if err := report.Check(); err != nil {
-			t.Fatal(err)
-		}
-		var out strings.Builder
-		e := newSageMakerExporter(&out, &record.Header{Source: "sagemaker"})
-		for i := range rows {
-			if err := e.Write(&rows[i]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if len(report.Skipped) == 0 && !sameRows(text, out.String()) {
-			t.Fatalf("%q: wrote %q", text, out.String())
-		}
-		if again, _, err := sageMakerImport(out.String()); err != nil || len(again) != len(rows) {
-			t.Fatalf("%q: wrote %q, which reads as %d rows of %d, %v", text, out.String(), len(again), len(rows), err)
-		}
-	})
-}
-
-// FuzzCaptureBody: no body or answer makes the reader panic, and counts are
-// never negative but Unknown.
-func FuzzCaptureBody(f *testing.F) {
-	for _, s := range []string{`{"prompt":[1]}`, `[{"generated_text":"a"}]`, "data: {\"token\":{}}\n\ndata: [DONE]", "1,2\n"} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		in, out := readInputBody(data), readOutputBody(data)
-		for _, n := range []int64{in.input, in.wanted, out.input, out.output} {
-			if n < record.Unknown {
-				t.Fatalf("%q: count %d", data, n)
-			}
-		}
-	})
 }
 
 // Dates that step back are no clock restart: they are sorted.
