@@ -73,7 +73,7 @@ func (j *job) store(found *outcome, t Target) (*Conversion, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := tr.each(w.WriteRequest); err != nil {
+	if err := tr.each(w.WriteRequest, false); err != nil {
 		return nil, errors.Join(err, w.Abort())
 	}
 	return tr.finish(w)
@@ -132,7 +132,7 @@ func (t Target) writer(h record.Header) (traceWriter, error) {
 
 // speculateRows is how many rows the header is first told by.
 const (
-	speculateRows  = 4096
+	speculateRows  = 1024
 	speculateBytes = 8 << 20
 )
 
@@ -157,6 +157,7 @@ func (j *job) speculate(t Target) (*outcome, *Conversion, error) {
 	}
 	s := &speculation{target: t, sums: newFigures()}
 	s.pass = j.newPass(s.take)
+	s.pass.keep = true // until the rows held back are written
 	found, err := s.pass.all()
 	if err == nil && !s.off {
 		err = s.flush()
@@ -196,6 +197,9 @@ func (s *speculation) take(r *record.Request, _ int64) error {
 	if s.w != nil {
 		return s.write(r)
 	}
+	if s.held == nil {
+		s.held = make([]record.Request, 0, speculateRows)
+	}
 	s.held = append(s.held, *r)
 	s.bytes += len(r.Body) + len(r.Extra) + 8*len(r.Blocks)
 	if len(s.held) >= speculateRows || s.bytes >= speculateBytes {
@@ -220,7 +224,7 @@ func (s *speculation) flush() error {
 			return err
 		}
 	}
-	s.held = nil
+	s.held, s.pass.keep = nil, false
 	return nil
 }
 

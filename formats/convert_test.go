@@ -2,10 +2,12 @@ package formats_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,5 +180,23 @@ func TestSelectDelayed(t *testing.T) {
 	r := openText(t, rows, formats.Options{Select: formats.Selection{Speed: 4}}).reqs[1]
 	if r.Delay != 25*time.Millisecond || r.Arrival != record.NoTime {
 		t.Errorf("--speed on a delay: %+v", r)
+	}
+}
+
+// What Requests yields stays as it was, although the importer uses its memory
+// again elsewhere.
+func TestRequestsKeep(t *testing.T) {
+	source := fixture(t, "mooncake_sample.jsonl")
+	got := openText(t, string(source), formats.Options{})
+	for i, line := range bytes.Split(bytes.TrimSpace(source), []byte("\n")) {
+		var want struct {
+			Blocks []uint64 `json:"hash_ids"`
+		}
+		if err := json.Unmarshal(line, &want); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(want.Blocks, got.reqs[i].Blocks) {
+			t.Fatalf("row %d: blocks %v, want %v", i+1, got.reqs[i].Blocks, want.Blocks)
+		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // headSize is how much of an input detection looks at, headRows how many rows.
 const (
-	headSize = 1 << 20
+	headSize = 256 << 10
 	headRows = 32
 )
 

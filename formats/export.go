@@ -70,7 +70,7 @@ func (x *exporting) all(tr *Trace) error {
 	if x.own && !x.format.stored && !(tr.found.facts.sorted && tr.found.facts.rowsUp) {
 		err = x.bySourceRow(tr)
 	} else {
-		err = tr.each(x.write)
+		err = tr.each(x.write, false)
 	}
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (x *exporting) all(tr *Trace) error {
 func (x *exporting) bySourceRow(tr *Trace) error {
 	s := record.NewSorter(record.SorterOptions{TempDir: tr.job.opts.TempDir})
 	defer s.Close() // removes temporary files; nothing to report
-	if err := tr.each(func(r *record.Request) error { return s.Add(r, r.Row) }); err != nil {
+	if err := tr.each(func(r *record.Request) error { return s.Add(r, r.Row) }, false); err != nil {
 		return err
 	}
 	for r, err := range s.Sorted() {

@@ -108,7 +108,7 @@ func (n *namespaceHash) String() string {
 
 // quantumRows is how many timed rows the quantum is told by, so that it is
 // known before a long file ends.
-const quantumRows = 4096
+const quantumRows = 1024
 
 // quantumFinder tells whether arrivals are rounded to a coarse step: many share
 // few distinct times, and these lie whole steps apart, within a percent.

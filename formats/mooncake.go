@@ -77,6 +77,9 @@ func (m *mooncakeImporter) Read(src *Source, emit func(*record.Request) error) e
 	return src.EachLine(m.decode, emit)
 }
 
+// recycle lets the block lists given out so far be overwritten.
+func (m *mooncakeImporter) recycle() { m.scan.slab.recycle() }
+
 func (m *mooncakeImporter) decode(line []byte, r *record.Request) error {
 	row := &m.row
 	if !m.scan.scan(line, row) {

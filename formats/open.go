@@ -247,15 +247,16 @@ func (t *Trace) Requests() iter.Seq2[record.Request, error] {
 				return errStop
 			}
 			return nil
-		})
+		}, true)
 		if err != nil && !errors.Is(err, errStop) {
 			yield(record.Request{}, err)
 		}
 	}
 }
 
-// each is Requests without copies: r is valid during the call only.
-func (t *Trace) each(to func(*record.Request) error) error {
+// each is Requests without copies: r is valid during the call only; its blocks
+// for longer where keep says so.
+func (t *Trace) each(to func(*record.Request) error, keep bool) error {
 	t.figures = newFigures()
 	w := t.window
 	fields := t.timeFields()
@@ -272,7 +273,9 @@ func (t *Trace) each(to func(*record.Request) error) error {
 	}
 	var err error
 	if t.found.facts.sorted {
-		_, err = t.job.run(take)
+		p := t.job.newPass(take)
+		p.keep = keep
+		_, err = p.all()
 	} else {
 		err = t.eachSorted(take)
 	}

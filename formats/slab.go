@@ -31,3 +31,6 @@ func (s *slab) grow(list []uint64) []uint64 {
 	s.free = make([]uint64, 0, max(slabSize, 2*len(list)))
 	return append(s.free, list...)
 }
+
+// recycle takes back all lists of the current piece.
+func (s *slab) recycle() { s.free = s.free[:0] }
