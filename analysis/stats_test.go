@@ -268,3 +268,30 @@ func BenchmarkCounterAdd(b *testing.B) {
 		})
 	}
 }
+
+// FuzzCounterMerge states the law that merging two counters is counting all,
+// for any values, in any split.
+func FuzzCounterMerge(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 250, 251}, uint8(2), int64(1))
+	f.Add([]byte{0, 0, 0, 0}, uint8(0), int64(1<<40))
+	f.Add([]byte{9}, uint8(9), int64(-7))
+	f.Fuzz(func(t *testing.T, data []byte, split uint8, step int64) {
+		var a, b, all Counter
+		for i, x := range data {
+			v := int64(x) * (step % 1e9)
+			all.Add(v)
+			if i < int(split) {
+				a.Add(v)
+			} else {
+				b.Add(v)
+			}
+		}
+		a.Merge(&b)
+		if d := cmp.Diff(all.Stats(1000), a.Stats(1000)); d != "" {
+			t.Errorf("(-all +merged):\n%s", d)
+		}
+		if a.Sum() != all.Sum() || a.Count() != int64(len(data)) {
+			t.Errorf("got %d values with the sum %d, want %d with %d", a.Count(), a.Sum(), len(data), all.Sum())
+		}
+	})
+}

@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %s", cond)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"cut": cut},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"cut": cut, "canonical": canonical},
 	})
 }
 
@@ -58,6 +58,19 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 	_, err = fmt.Sscan(args[1], &n)
 	ts.Check(err)
 	ts.Check(os.Truncate(path, info.Size()-n))
+}
+
+// canonical FILE writes a canonical trace of two equal prompts.
+func canonical(ts *testscript.TestScript, _ bool, args []string) {
+	w, err := record.Create(ts.MkAbs(args[0]), record.Header{Kind: record.KindTrace, BlockSize: 512, Source: "mooncake"})
+	ts.Check(err)
+	for i := range 2 {
+		r := record.NewRequest()
+		r.Row, r.Arrival = int64(i), time.Duration(i)*time.Second
+		r.InputTokens, r.OutputTokens, r.Blocks = 1300, int64(4+i), []uint64{1, 2, 3}
+		ts.Check(w.WriteRequest(&r))
+	}
+	ts.Check(w.Close(record.Footer{}))
 }
 
 const ms = time.Millisecond
