@@ -202,11 +202,24 @@ func Text(raw []byte) string {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""
 	}
+	if plain := raw[1 : len(raw)-1]; raw[len(raw)-1] == '"' && isPlain(plain) {
+		return string(plain)
+	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return ""
 	}
 	return s
+}
+
+// isPlain says whether the inside of a JSON string stands for itself.
+func isPlain(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 func asObject(raw []byte) (object, bool) {

@@ -15,7 +15,7 @@ import (
 
 const (
 	// planBudget bounds the bytes of plans from feeder to answer.
-	planBudget = 48 << 20
+	planBudget = 32 << 20
 	// resultQueue is how many results may wait for the sink.
 	resultQueue = 4096
 	// lead is the time between the choice of the origin and the origin, in
@@ -23,6 +23,8 @@ const (
 	lead = 100 * time.Millisecond
 	// progressEvery is the time between two calls of Config.Progress.
 	progressEvery = 200 * time.Millisecond
+	// idleSenders bounds the senders that are kept without work.
+	idleSenders = 64
 )
 
 // engine is one run.
@@ -41,6 +43,9 @@ type engine struct {
 	plans    *budget
 	drafts   *budget
 	tally    tally
+	alarm    *alarm
+	work     chan *job    // to idle senders
+	idle     atomic.Int64 // senders
 	inFlight atomic.Int64 // served and waiting
 
 	life context.Context // ends when everything must
@@ -84,7 +89,7 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 	if err != nil {
 		return Outcome{}, err
 	}
-	defer e.client.close()
+	defer e.close()
 	probe, err := e.prepare(ctx)
 	if err != nil {
 		return Outcome{Target: e.target}, err
@@ -111,6 +116,12 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 		err = e.failure
 	}
 	return out, err
+}
+
+// close lets go of what a run holds.
+func (e *engine) close() {
+	e.alarm.close()
+	e.client.close()
 }
 
 // pulled is one pull of an iterator.
@@ -146,11 +157,13 @@ func newEngine(cfg Config) (*engine, error) {
 	}
 	e := &engine{
 		cfg: cfg, clock: newClock(), scrub: newScrubber(&cfg),
-		queue: newQueue(), slots: &slots{limit: cfg.MaxConcurrency},
+		alarm: newAlarm(cfg.coarse), work: make(chan *job),
+		slots: &slots{limit: cfg.MaxConcurrency},
 		plans: newBudget(planBudget), drafts: newBudget(cfg.LookAhead),
 		results: make(chan *record.Result, resultQueue),
 		planner: prompt.NewPlanner(cfg.Header),
 	}
+	e.queue = newQueue(e.alarm.wake)
 	e.tally.reasons, e.tally.errors = map[string]int64{}, map[string]string{}
 	if cfg.Sessions == Closed || cfg.Header.DelayMeaning != "" {
 		e.sessions = newSessions()
@@ -166,6 +179,7 @@ func newEngine(cfg Config) (*engine, error) {
 func (e *engine) run(ctx context.Context, probe *record.Result, reqs iter.Seq2[record.Request, error]) {
 	e.life, e.kill = context.WithCancelCause(context.WithoutCancel(ctx))
 	e.stop, e.halt = context.WithCancelCause(e.life)
+	context.AfterFunc(e.stop, e.alarm.wake)
 	defer e.kill(nil)
 	defer e.halt(nil)
 
@@ -184,6 +198,7 @@ func (e *engine) run(ctx context.Context, probe *record.Result, reqs iter.Seq2[r
 	e.feed(reqs)
 	e.jobs.Wait()
 	close(over)
+	e.alarm.wake()
 	e.kill(nil)
 	crew.Wait()
 	close(e.results)
@@ -248,17 +263,15 @@ func (e *engine) drain() {
 	}
 }
 
-// pace starts each job at its time, until over is closed.
+// pace starts each job at its time, until over is closed and the alarm woken.
 func (e *engine) pace(over <-chan struct{}) {
-	alarm := newAlarm(e.cfg.coarse)
-	defer alarm.close()
 	for e.stop.Err() == nil {
 		due, any := e.queue.next()
 		if !any {
 			due = e.clock.now() + time.Hour
 		}
 		if wait := due - e.clock.now(); wait > 0 {
-			alarm.wait(e.stop, wait, e.queue.paced)
+			e.alarm.wait(wait)
 			continue
 		}
 		if j := e.queue.pop(); j != nil {
@@ -271,9 +284,10 @@ func (e *engine) pace(over <-chan struct{}) {
 			continue
 		}
 		select {
-		case <-e.queue.paced:
 		case <-over:
 			return
+		default:
+			e.alarm.wait(time.Hour)
 		}
 	}
 }
@@ -292,7 +306,29 @@ func (e *engine) admit(j *job) {
 
 func (e *engine) start(j *job, granted time.Duration) {
 	j.res.Granted = granted
-	go e.send(j)
+	select {
+	case e.work <- j:
+	default:
+		go e.sender(j)
+	}
+}
+
+// sender sends j, and then what comes: a goroutine whose stack has grown once
+// is worth keeping, up to a few.
+func (e *engine) sender(j *job) {
+	for {
+		e.send(j)
+		if e.idle.Add(1) > idleSenders {
+			e.idle.Add(-1)
+			return
+		}
+		select {
+		case j = <-e.work:
+			e.idle.Add(-1)
+		case <-e.life.Done():
+			return
+		}
+	}
 }
 
 // send is the life of a request from its grant to its result.

@@ -9,10 +9,8 @@ import (
 
 // fineTimer is a timerfd behind Go's network poller.
 type fineTimer struct {
-	fd    int
-	file  *os.File
-	fired chan struct{}
-	done  chan struct{}
+	fd   int
+	file *os.File
 }
 
 // newFineTimer is nil where the system has none to give.
@@ -21,36 +19,25 @@ func newFineTimer() *fineTimer {
 	if err != nil {
 		return nil
 	}
-	t := &fineTimer{fd: fd, file: os.NewFile(uintptr(fd), "timerfd"), fired: make(chan struct{}, 1), done: make(chan struct{})}
-	go t.watch()
-	return t
+	return &fineTimer{fd: fd, file: os.NewFile(uintptr(fd), "timerfd")}
 }
 
-func (t *fineTimer) watch() {
-	defer close(t.done)
-	var buf [8]byte
-	for {
-		if _, err := t.file.Read(buf[:]); err != nil {
-			return
-		}
-		select {
-		case t.fired <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// set arms the timer; an earlier setting is void.
+// set arms both timers; an earlier setting is void.
 func (t *fineTimer) set(d time.Duration) bool {
-	select {
-	case <-t.fired:
-	default:
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))}
+	if unix.TimerfdSettime(t.fd, 0, &spec, nil) != nil {
+		return false
 	}
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}
-	return unix.TimerfdSettime(t.fd, 0, &spec, nil) == nil
+	return t.file.SetReadDeadline(time.Now().Add(d)) == nil
 }
 
-func (t *fineTimer) close() {
-	t.file.Close()
-	<-t.done
+// wait returns when either timer fires, or at interrupt.
+func (t *fineTimer) wait() {
+	var buf [8]byte
+	_, _ = t.file.Read(buf[:]) // whichever way it ends
 }
+
+// interrupt ends a wait, if there is one since set.
+func (t *fineTimer) interrupt() { _ = t.file.SetReadDeadline(time.Unix(1, 0)) }
+
+func (t *fineTimer) close() { _ = t.file.Close() }

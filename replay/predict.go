@@ -33,7 +33,7 @@ func Predict(cfg Config, reqs iter.Seq2[record.Request, error]) (Prediction, err
 	if err != nil {
 		return p, err
 	}
-	defer e.client.close()
+	defer e.close()
 	e.target.ServerBlockSize = cfg.ServerBlockSize
 	if err := e.startPredictor(); err != nil || e.predict == nil {
 		return p, err

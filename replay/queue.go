@@ -63,12 +63,12 @@ type queue struct {
 	mu    sync.Mutex
 	due   jobHeap
 	draw  jobHeap
-	paced chan struct{} // a token: due has changed
+	wake  func()        // called where due has a new first
 	drawn chan struct{} // a token: draw has changed
 }
 
-func newQueue() *queue {
-	return &queue{paced: make(chan struct{}, 1), drawn: make(chan struct{}, 1)}
+func newQueue(wake func()) *queue {
+	return &queue{wake: wake, drawn: make(chan struct{}, 1)}
 }
 
 func (q *queue) push(j *job) {
@@ -78,7 +78,7 @@ func (q *queue) push(j *job) {
 	first := q.due[0] == j
 	q.mu.Unlock()
 	if first {
-		token(q.paced)
+		q.wake()
 	}
 	token(q.drawn)
 }

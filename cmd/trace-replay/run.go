@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -27,6 +28,10 @@ const (
 	exitLimit       = 4
 	exitInterrupted = 130
 )
+
+// gcPercent trades a little CPU time for memory: most of what a replay holds is
+// its look-ahead and what the predictor remembers, both long-lived.
+const gcPercent = 50
 
 var errInterrupted = errors.New("interrupted")
 
@@ -60,6 +65,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 	c := &command{o: &o, stdout: stdout, stderr: stderr}
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe must not cost the recording
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	var code int
 	over := make(chan struct{})
 	ctx, again, release := interruptible(ctx, stderr)
