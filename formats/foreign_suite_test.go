@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -96,6 +97,33 @@ func TestEveryFormatToEveryOther(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Hundreds of small compressed files are opened one after the other, and all
+// that was started for them has ended.
+func TestManyCompressedFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ep", "v", "2025", "02", "03", "04")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	row := head(sampleFile(t, "sagemaker/chat-demo/AllTraffic/2025/02/03/04/10-05-123-b.jsonl"), 1)
+	const files = 500
+	for i := range files {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.jsonl.zst", i)), formatstest.Zstd(row), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := runtime.NumGoroutine()
+	got, err := openAll(t, []string{dir}, formats.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.reqs) != files || got.reqs[files-1].Row != files-1 {
+		t.Errorf("%d requests", len(got.reqs))
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		t.Errorf("%d goroutines before, %d after", before, after)
 	}
 }
 

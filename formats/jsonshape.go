@@ -6,8 +6,12 @@ import (
 	"strings"
 )
 
-// shapeDepth bounds how deep jsonShape looks.
-const shapeDepth = 4
+// shapeDepth bounds the paths that a shape has, nestDepth how deep a value may
+// be nested before it is given up.
+const (
+	shapeDepth = 4
+	nestDepth  = 64
+)
 
 // shape is what the first JSON value of a file holds: the kind of value at
 // each path. A path is ".key" for a field and "[]" for an element, joined
@@ -29,7 +33,7 @@ func jsonShape(head []byte) shape {
 // what can be read.
 func (s shape) value(dec *json.Decoder, path string, depth int) bool {
 	tok, err := dec.Token()
-	if err != nil {
+	if err != nil || depth > nestDepth {
 		return false
 	}
 	kind := tokenKind(tok)

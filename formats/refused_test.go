@@ -3,6 +3,7 @@ package formats
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -52,6 +53,29 @@ func TestRefuseRealFiles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// FuzzRefuse: no start of a file makes detection panic, or takes long.
+func FuzzRefuse(f *testing.F) {
+	for _, s := range []string{"PAR1", `{"a":[{"b":1}]}`, `[{"conversations":[`, "0,0,0,,0,0\n", "<html>", "TIMESTAMP,ContextTokens,GeneratedTokens"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, head []byte) {
+		h := NewHead(head, true)
+		format, err := Detect(h)
+		if (format == nil) == (err == nil) {
+			t.Fatalf("%q: format %v, error %v", head, format, err)
+		}
+	})
+}
+
+// A file that is nothing but brackets is given up at once.
+func TestShapeOfDeepNesting(t *testing.T) {
+	for _, text := range []string{strings.Repeat("[", 1<<20), strings.Repeat(`{"a":`, 1<<18)} {
+		if s := jsonShape([]byte(text)); len(s) > 2*shapeDepth+2 {
+			t.Errorf("%d paths", len(s))
+		}
 	}
 }
 

@@ -89,6 +89,7 @@ func TestSageMakerBodies(t *testing.T) {
 			"", "", unknown, unknown, unknown, false},
 		{"another shape", `{"instances":[1]}`, `{"predictions":[2]}`, "", "", unknown, unknown, unknown, false},
 		{"keys in another case", `{"PROMPT":"hi","Messages":[]}`, `{"USAGE":{}}`, "", "", unknown, unknown, unknown, false},
+		{"a limit spelt otherwise", `{"prompt":"hi","max_tokens":8.0}`, `{"usage":{"completion_tokens":4e0}}`, apiCompletions, "", unknown, 8, 4, false},
 		{"limits that are none", `{"prompt":"hi","max_tokens":null}`, `{"usage":{"prompt_tokens":-1,"completion_tokens":1.5}}`,
 			apiCompletions, "", unknown, unknown, unknown, false},
 		{"broken", `{"prompt":`, `}{`, "", "", unknown, unknown, unknown, false},

@@ -166,8 +166,8 @@ func firstCount(obj map[string]json.RawMessage, names ...string) int64 {
 // orCount is the token count in raw, or otherwise where raw is no
 // non-negative integer.
 func orCount(raw json.RawMessage, otherwise int64) int64 {
-	var n int64
-	if len(raw) == 0 || json.Unmarshal(raw, &n) != nil || n < 0 || string(raw) == "null" {
+	n, err := ParseCount(raw)
+	if err != nil || !isNumber(raw) {
 		return otherwise
 	}
 	return n
