@@ -129,7 +129,7 @@ func TestOrigin(t *testing.T) {
 	if got.reqs[0].Arrival != 0 || got.header.Origin != 1178625*ms {
 		t.Errorf("arrival %s, origin %s", got.reqs[0].Arrival, got.header.Origin)
 	}
-	contains(t, strings.Join(got.report.Notes, "\n"), "origin: the first request is at 1178625 ms on the source's clock")
+	contains(t, strings.Join(got.report.Notes, "\n"), "origin: offset 0 is at 1178625 ms on the source's clock")
 }
 
 // T05: the unit belongs to the format, and --time-unit overrides it.

@@ -49,7 +49,8 @@ func (c *containerImporter) Read(src *Source, emit func(*record.Request) error) 
 		}
 	}
 	if loss := r.Loss(); loss != nil {
-		src.ledger.losses = append(src.ledger.losses, fmt.Sprintf("%s: %s", src.Name, loss))
+		loss.Path = src.Name // not that of a temporary copy
+		src.ledger.losses = append(src.ledger.losses, loss.Error())
 	}
 	return nil
 }

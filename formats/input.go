@@ -26,20 +26,24 @@ type input struct {
 	inDir bool
 }
 
-// inputs is the list of files, with what has to be removed in the end.
+// inputs is the list of files, with the temporary ones that have to be removed
+// in the end.
 type inputs struct {
-	files []input
-	spool string
+	files   []input
+	spools  []string
+	tempDir string
+	stdin   bool
 }
 
-// listInputs resolves the paths: directories are walked in order of names,
-// standard input is copied to a temporary file, as imports may read twice.
+// listInputs resolves the paths: directories are walked in order of names;
+// standard input and pipes are copied to temporary files, as imports may read
+// twice.
 func listInputs(paths []string, stdin io.Reader, tempDir string) (*inputs, error) {
-	var in inputs
+	in := inputs{tempDir: tempDir}
 	for _, p := range paths {
 		var err error
 		if p == "-" {
-			err = in.addStdin(stdin, tempDir)
+			err = in.addStdin(stdin)
 		} else {
 			err = in.addPath(p)
 		}
@@ -55,51 +59,98 @@ func listInputs(paths []string, stdin io.Reader, tempDir string) (*inputs, error
 }
 
 func (in *inputs) close() {
-	if in.spool != "" {
-		_ = os.Remove(in.spool)
+	for _, path := range in.spools {
+		_ = os.Remove(path)
 	}
 }
 
-func (in *inputs) addStdin(stdin io.Reader, tempDir string) error {
-	if in.spool != "" {
+func (in *inputs) addStdin(stdin io.Reader) error {
+	switch {
+	case in.stdin:
 		return errors.New("read standard input: named twice")
-	}
-	if stdin == nil {
+	case stdin == nil:
 		return errors.New("read standard input: there is none")
 	}
-	f, err := os.CreateTemp(tempDir, "retrace-stdin-*")
+	in.stdin = true
+	return in.addSpool("standard input", stdin)
+}
+
+// addSpool adds a stream, copied to a temporary file.
+func (in *inputs) addSpool(name string, from io.Reader) error {
+	path, err := in.spool(name, from)
+	if err == nil {
+		in.files = append(in.files, input{name: name, path: path})
+	}
+	return err
+}
+
+// spool copies a stream to a temporary file.
+func (in *inputs) spool(name string, from io.Reader) (string, error) {
+	f, err := os.CreateTemp(in.tempDir, "retrace-input-*")
 	if err != nil {
-		return fmt.Errorf("spool standard input: %w", err)
+		return "", fmt.Errorf("spool %s: %w", name, err)
 	}
-	in.spool = f.Name()
-	_, err = io.Copy(f, stdin)
+	in.spools = append(in.spools, f.Name())
+	_, err = io.Copy(f, from)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("spool standard input: %w", err)
+		return "", fmt.Errorf("spool %s: %w", name, err)
 	}
-	in.files = append(in.files, input{name: "standard input", path: in.spool})
+	return f.Name(), nil
+}
+
+// unwrap spools what the files' decompression gives: canonical traces that were
+// compressed once more.
+func (in *inputs) unwrap() error {
+	for i, f := range in.files {
+		o, err := f.open()
+		if err != nil {
+			return err
+		}
+		path, err := in.spool(f.name, o)
+		if err = errors.Join(err, o.close()); err != nil {
+			return err
+		}
+		in.files[i].path = path
+	}
 	return nil
 }
 
 func (in *inputs) addPath(p string) error {
 	info, err := os.Stat(p)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("open input: %w", err)
-	}
-	if !info.IsDir() {
+	case info.IsDir():
+		return in.addDir(p)
+	case info.Mode().IsRegular():
 		in.files = append(in.files, input{name: p, path: p})
 		return nil
 	}
+	pipe, err := os.Open(p)
+	if err != nil {
+		return fmt.Errorf("open input: %w", err)
+	}
+	defer pipe.Close() // read only: nothing can be lost
+	return in.addSpool(p, pipe)
+}
+
+// addDir adds the files below a directory in the order of their names, but for
+// hidden ones.
+func (in *inputs) addDir(p string) error {
 	before := len(in.files)
-	err = filepath.WalkDir(p, func(path string, d fs.DirEntry, err error) error {
+	root := filepath.Clean(p) + string(filepath.Separator) // of a link, the directory behind it
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case path != p && strings.HasPrefix(d.Name(), "."):
+		case path != root && strings.HasPrefix(d.Name(), "."):
 			if d.IsDir() {
 				return fs.SkipDir
 			}
 		case !d.IsDir():
-			in.files = append(in.files, input{name: path, path: path, inDir: true})
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				in.files = append(in.files, input{name: path, path: path, inDir: true})
+			}
 		}
 		return nil
 	})

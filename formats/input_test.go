@@ -13,6 +13,7 @@ import (
 
 	"retrace/formats"
 	"retrace/formats/formatstest"
+	"retrace/record"
 )
 
 const row = `{"timestamp":5,"input_length":1,"output_length":1}` + "\n"
@@ -149,6 +150,97 @@ func TestStdin(t *testing.T) {
 			t.Errorf("%s: taken", name)
 		}
 	}
+}
+
+// A link to a directory, links in it, and a pipe are read as what they lead to.
+func TestLinksAndPipes(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "real"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file(t, "x.jsonl", row), filepath.Join(dir, "real", "x.jsonl")); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("real", link); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := openAll(t, []string{link}, formats.Options{}); err != nil || len(got.reqs) != 1 {
+		t.Errorf("link: %v", err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, _ = w.WriteString(row)
+		_ = w.Close()
+	}()
+	defer r.Close()
+	name := fmt.Sprintf("/dev/fd/%d", r.Fd())
+	if _, err := os.Stat(name); err != nil {
+		t.Skipf("no /dev/fd here: %v", err)
+	}
+	if got, err := openAll(t, []string{name}, formats.Options{}); err != nil || len(got.reqs) != 1 {
+		t.Errorf("pipe: %v", err)
+	}
+}
+
+// A canonical trace that was compressed once more is one all the same; flags
+// that do not apply to it are said to be ignored.
+func TestCompressedTrace(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a.trace")
+	if _, err := formats.Convert([]string{file(t, "in", row)}, formats.Options{}, formats.Target{Path: out}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, z := range map[string][]byte{"gzip": formatstest.Gzip(data), "zstd": formatstest.Zstd(data)} {
+		got, err := openAll(t, []string{file(t, "a.trace", string(z))}, formats.Options{BlockSize: 16, Turns: "full"})
+		if err != nil || len(got.reqs) != 1 {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		contains(t, strings.Join(got.report.Warnings, "\n"), "--block-size does not apply", "--turns does not apply")
+	}
+}
+
+// A canonical file that is cut short gives its whole chunks, and the loss.
+func TestCutTrace(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a.trace")
+	if _, err := formats.Convert([]string{file(t, "in", manyRows(9000, row))}, formats.Options{}, formats.Target{Path: out}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := openAll(t, []string{file(t, "cut.trace", string(data[:len(data)/2]))}, formats.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(got.reqs); n == 0 || n%4096 != 0 || !got.report.Lossy() {
+		t.Errorf("%d requests, losses %v", n, got.report.Losses)
+	}
+	contains(t, strings.Join(got.report.Losses, "\n"), "cut.trace")
+}
+
+// A recording holds no requests to convert.
+func TestRecordingRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.rec")
+	w, err := record.CreateRecording(path, record.Header{Kind: record.KindRecording}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(record.Footer{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = openAll(t, []string{path}, formats.Options{}); err == nil {
+		t.Fatal("taken")
+	}
+	contains(t, err.Error(), "a.rec", "it is a recording")
 }
 
 // Lines of several MiB are read; detection sees the start of the first one.

@@ -9,6 +9,7 @@ import (
 
 // notes tells what was taken and what was found on the way.
 func (t *Trace) notes() {
+	t.ignored()
 	f, h := t.found.facts, t.Header
 	note := func(format string, args ...any) {
 		t.report.Notes = append(t.report.Notes, fmt.Sprintf(format, args...))
@@ -25,7 +26,7 @@ func (t *Trace) notes() {
 		note("delay: %s", h.DelayMeaning)
 	}
 	if h.Origin != 0 {
-		note("origin: the first request is at %s on the source's clock; offsets start at 0 there", originText(&h))
+		note("origin: offset 0 is at %s on the source's clock", originText(&h))
 	}
 	if h.Quantum > 0 {
 		note("arrivals quantised to %s ms", groups(h.Quantum))
@@ -38,6 +39,24 @@ func (t *Trace) notes() {
 	}
 	for _, field := range sortedKeys(t.report.Unknown) {
 		note("unknown field %q in %s: kept", field, plural(t.report.Unknown[field], "row"))
+	}
+}
+
+// ignored warns of flags that do not apply to this source.
+func (t *Trace) ignored() {
+	o := t.job.opts
+	for _, f := range []struct {
+		flag    string
+		ignored bool
+	}{
+		{"--block-size", o.BlockSize > 0 && (t.Format.stored || t.Format.BlockSize == 0)},
+		{"--time-unit", o.Unit > 0 && (t.Format.stored || t.Format.Unit == 0)},
+		{"--turns", o.Turns != "" && t.Format.stored},
+		{"--clock-restart", o.ClockRestart != RestartRefuse && t.Format.stored},
+	} {
+		if f.ignored {
+			t.report.Warnings = append(t.report.Warnings, fmt.Sprintf("%s does not apply to the format %s: ignored", f.flag, t.Format.Name))
+		}
 	}
 }
 

@@ -110,6 +110,12 @@ func (j *job) choose() error {
 		if empty {
 			continue
 		}
+		if !isContainer(raw) && isContainer(h.Bytes) {
+			if err := j.in.unwrap(); err != nil {
+				return err
+			}
+			raw = h.Bytes
+		}
 		if isContainer(raw) {
 			if j.opts.From != "" && j.opts.From != containerFormat.Name {
 				return fmt.Errorf("read %s: --from %s does not fit: it looks like trace (%s)",
