@@ -56,6 +56,9 @@ func newBailianImporter(c ImportConfig) *bailianImporter {
 	return &bailianImporter{config: c, trees: newChatTrees(), seen: map[uint64]struct{}{}}
 }
 
+// recycle lets the block lists given out so far be overwritten.
+func (b *bailianImporter) recycle() { b.ids.recycle() }
+
 // Describe says what a delay means, where there was one.
 func (b *bailianImporter) Describe(h *record.Header) {
 	h.TimeBasis = "arrival"

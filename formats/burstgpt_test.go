@@ -158,6 +158,8 @@ func TestBurstBadHeaders(t *testing.T) {
 		"Timestamp,Model\n1,a\n": "Request tokens",
 		"Timestamp,Request tokens,Response tokens,Timestamp\n1,2,3,4\n": "occurs twice",
 		"5,ChatGPT,1,2,3,API log\n":                                     "no column",
+		"Timestamp,Request tokens,\"Response tokens\n1,2,3\n":           "a quote is not closed",
+		"Timestamp,Request tokens,Response tokens,\xff\n1,2,3,4\n":      "not valid UTF-8",
 	} {
 		err := importError(t, "b.csv", text, Options{From: "burstgpt"})
 		if err == nil {

@@ -155,14 +155,17 @@ func choose(h *Head, from string) (*Format, error) {
 		return Detect(h)
 	}
 	f, err := Lookup(from)
-	if err != nil || f.Detect(h) != No {
-		return f, err
+	if err != nil {
+		return nil, err
+	}
+	if r := refuse(h.Bytes); r != nil { // before Detect: RAGPulse rows look like Mooncake's
+		return nil, fmt.Errorf("--from %s does not fit: %w", from, r)
+	}
+	if f.Detect(h) != No {
+		return f, nil
 	}
 	if other, err := Detect(h); err == nil {
 		return nil, fmt.Errorf("--from %s does not fit: it looks like %s (%s)", from, other.Name, other.Title)
-	}
-	if r := refuse(h.Bytes); r != nil {
-		return nil, fmt.Errorf("--from %s does not fit: %w", from, r)
 	}
 	if len(bytes.TrimLeft(h.Bytes, " \t\r\n")) == 0 {
 		return nil, unknownFormat(h)

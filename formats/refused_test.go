@@ -56,6 +56,25 @@ func TestRefuseRealFiles(t *testing.T) {
 	}
 }
 
+// The sentence says what the file is and what to do, and names the file.
+func TestRefusalSentence(t *testing.T) {
+	for text, want := range map[string][]string{
+		"version https://git-lfs.github.com/spec/v1\noid sha256:1\n":   {"a Git LFS pointer", "git lfs pull"},
+		"TIMESTAMP,ContextTokens,GeneratedTokens\r\n":                  {"Azure", "BurstGPT CSV"},
+		`{"timestamp":"1","input_length":1,"hash_ids":{"history":[]}}`: {"RAGPulse", "Mooncake"},
+		`{"metadata":{"x_request_id":"a"},"metrics":{}}`:               {"AIPerf", "a recording, not a trace"},
+	} {
+		for _, from := range []string{"", "mooncake", "burstgpt", "bailian", "sagemaker"} {
+			err := importError(t, "in.x", text, Options{From: from})
+			if err == nil {
+				t.Errorf("%q --from %q: no error", text, from)
+				continue
+			}
+			wantIn(t, err.Error(), append(want, "in.x")...)
+		}
+	}
+}
+
 // FuzzRefuse: no start of a file makes detection panic, or takes long.
 func FuzzRefuse(f *testing.F) {
 	for _, s := range []string{"PAR1", `{"a":[{"b":1}]}`, `[{"conversations":[`, "0,0,0,,0,0\n", "<html>", "TIMESTAMP,ContextTokens,GeneratedTokens"} {

@@ -39,6 +39,21 @@ func TestSageMakerTimes(t *testing.T) {
 	}
 }
 
+func TestFormatWallTime(t *testing.T) {
+	const base = 1738555506 * time.Second
+	for d, want := range map[time.Duration]string{
+		base: "2025-02-03T04:05:06Z", base + 250*time.Millisecond: "2025-02-03T04:05:06.250Z",
+		base + 1500: "2025-02-03T04:05:06.000001500Z", base + 2000: "2025-02-03T04:05:06.000002Z", 0: "1970-01-01T00:00:00Z",
+	} {
+		if got := formatWallTime(d); got != want {
+			t.Errorf("%d: got %s, want %s", d, got, want)
+		}
+		if back, ok := parseWallTime(formatWallTime(d)); !ok || back != d {
+			t.Errorf("%d: reads back as %d", d, back)
+		}
+	}
+}
+
 // TestZoneChild is run by TestSageMakerZone in another zone.
 func TestZoneChild(t *testing.T) {
 	path := os.Getenv("RETRACE_ZONE_INPUT")
