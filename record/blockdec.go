@@ -11,10 +11,14 @@ type blockDecoder struct {
 	parent [maxRecords]int32
 	shared [maxRecords]int32
 	count  [maxRecords]int32
+	input  [maxRecords]int64
+	output [maxRecords]int64
+	blocks [maxRecords][]uint64
 	total  int      // of count
 	ids    []uint64 // local number → block id
 	reuse  bool     // the blocks need not outlive the next chunk
-	slab   []uint64 // where reuse
+	all    []uint64 // memory for all of them, where reuse
+	slab   []uint64 // what is left of the latest allocation
 }
 
 // lengthColumns are the cursors of the first pass.
@@ -26,18 +30,18 @@ type lengthColumns struct {
 	counted                          bool // blockCount is there
 }
 
-// decode fills recs: lengths first, then the blocks, all in one allocation.
-func (d *blockDecoder) decode(cols *columns, recs []Request, blockSize int) error {
-	if err := d.lengths(cols, recs, blockSize); err != nil {
+// decode reads n records: lengths first, then the blocks.
+func (d *blockDecoder) decode(cols *columns, n, blockSize int) error {
+	if err := d.lengths(cols, n, blockSize); err != nil {
 		return err
 	}
 	if err := d.originals(cols[colBlockIDs]); err != nil {
 		return fmt.Errorf("column bn: %w", err)
 	}
-	return d.blocks(cols, recs)
+	return d.expand(cols, n)
 }
 
-func (d *blockDecoder) lengths(cols *columns, recs []Request, blockSize int) error {
+func (d *blockDecoder) lengths(cols *columns, n, blockSize int) error {
 	c := lengthColumns{
 		mode: cols[colMode], backLow: cols[colBackLow], backHigh: cols[colBackHigh],
 		shared: cursor{b: cols[colShared]}, turn: cursor{b: cols[colTurnInput]},
@@ -45,13 +49,13 @@ func (d *blockDecoder) lengths(cols *columns, recs []Request, blockSize int) err
 		inputLow: cols[colInputLow], outLow: cols[colOutputLow],
 		blockCount: cursor{b: cols[colBlockCount]}, counted: len(cols[colBlockCount]) > 0,
 	}
-	if len(c.mode) != len(recs) || len(c.outLow) != len(recs) || len(c.backLow) != len(c.backHigh) {
+	if len(c.mode) != n || len(c.outLow) != n || len(c.backLow) != len(c.backHigh) {
 		return fmt.Errorf("columns mo, ol, bl, bh have %d, %d, %d, %d bytes for %d records",
-			len(c.mode), len(c.outLow), len(c.backLow), len(c.backHigh), len(recs))
+			len(c.mode), len(c.outLow), len(c.backLow), len(c.backHigh), n)
 	}
 	d.total = 0
-	for i := range recs {
-		if err := d.one(&c, recs, i, blockSize); err != nil {
+	for i := range n {
+		if err := d.one(&c, i, blockSize); err != nil {
 			return fmt.Errorf("record %d: %w", i, err)
 		}
 	}
@@ -76,8 +80,7 @@ func (c *lengthColumns) done() error {
 }
 
 // one reads the mode, parent and lengths of record i.
-func (d *blockDecoder) one(c *lengthColumns, recs []Request, i, blockSize int) error {
-	r := &recs[i]
+func (d *blockDecoder) one(c *lengthColumns, i, blockSize int) error {
 	mode := c.mode[i]
 	parent, shared := i-1, 0
 	switch mode & 3 {
@@ -100,16 +103,16 @@ func (d *blockDecoder) one(c *lengthColumns, recs []Request, i, blockSize int) e
 		shared = int(min(c.shared.uvarint(), math.MaxInt32))
 	}
 	if mode&modeTurn != 0 {
-		r.InputTokens = recs[parent].InputTokens + recs[parent].OutputTokens + int64(c.turn.uvarint())
+		d.input[i] = d.input[parent] + d.output[parent] + int64(c.turn.uvarint())
 	} else {
 		if len(c.inputLow) == 0 {
 			return fmt.Errorf("column il: %w", errShort)
 		}
-		r.InputTokens = int64(c.inputHigh.uvarint()<<8|uint64(c.inputLow[0])) - 1
+		d.input[i] = int64(c.inputHigh.uvarint()<<8|uint64(c.inputLow[0])) - 1
 		c.inputLow = c.inputLow[1:]
 	}
-	r.OutputTokens = int64(c.outHigh.uvarint()<<8|uint64(c.outLow[i])) - 1
-	n := impliedBlocks(r.InputTokens, blockSize)
+	d.output[i] = int64(c.outHigh.uvarint()<<8|uint64(c.outLow[i])) - 1
+	n := impliedBlocks(d.input[i], blockSize)
 	if c.counted {
 		n += c.blockCount.zigzag()
 	}
@@ -177,26 +180,41 @@ func (d *blockDecoder) originalRuns(cur *cursor) error {
 	return cur.done()
 }
 
-// blocks is the second pass: every record's blocks, in one slab.
-func (d *blockDecoder) blocks(cols *columns, recs []Request) error {
-	d.slab = resize(d.slab, d.total)
-	slab := d.slab
-	if !d.reuse {
-		d.slab = nil
+// slabIDs is how many block ids are allocated at a time: few enough to stay in
+// the fastest cache between being zeroed and being filled.
+const slabIDs = 2048
+
+// own is memory for the n blocks of a record that is to keep them.
+func (d *blockDecoder) own(n int) []uint64 {
+	if n > len(d.slab) {
+		if n > slabIDs/4 {
+			return make([]uint64, n)
+		}
+		d.slab = make([]uint64, slabIDs)
+	}
+	own := d.slab[:n:n]
+	d.slab = d.slab[n:]
+	return own
+}
+
+// expand is the second pass: every record's blocks.
+func (d *blockDecoder) expand(cols *columns, records int) error {
+	if d.reuse {
+		d.all = resize(d.all, d.total)
+		d.slab = d.all
 	}
 	runs := cursor{b: cols[colRuns]}
 	next := 0
-	for i := range recs {
+	for i := range records {
 		n, shared := int(d.count[i]), int(d.shared[i])
-		recs[i].Blocks = nil
+		d.blocks[i] = nil
 		if n == 0 {
 			continue
 		}
-		own := slab[:n:n]
-		slab = slab[n:]
-		recs[i].Blocks = own
+		own := d.own(n)
+		d.blocks[i] = own
 		if shared > 0 {
-			copy(own, recs[d.parent[i]].Blocks[:shared])
+			copy(own, d.blocks[d.parent[i]][:shared])
 		}
 		own = own[shared:]
 		if cols[colMode][i]&modeRuns != 0 {

@@ -1,9 +1,6 @@
 package record
 
-import (
-	"encoding/binary"
-	"math"
-)
+import "encoding/binary"
 
 // How a request's blocks follow from those of an earlier one of its chunk.
 const (
@@ -16,38 +13,49 @@ const (
 	modeFlags  = 15
 )
 
-// blockEncoder writes the lengths and prefix blocks of a chunk's requests.
+// blockEncoder writes the lengths and prefix blocks of a chunk's requests, as
+// they come. It keeps their blocks until the chunk is written.
 type blockEncoder struct {
-	table  blockTable
-	locals []uint32 // of all requests, one after another
-	start  []int    // request → its first local; one more at the end
-	last   []int32  // local number → the latest request that has it
-	newest uint64   // one past the largest block id seen in the file
+	table   blockTable
+	locals  []uint32   // of all requests, one after another
+	start   []int      // request → its first local; one more at the end
+	lengths [][2]int64 // request → input and output
+	last    []int32    // local number → the latest request that has it
+	newest  uint64     // one past the largest block id seen in the file
+	odd     bool       // a number of blocks is not the implied one
 }
 
-// encode fills the columns of recs.
-func (e *blockEncoder) encode(cols *columns, recs []Request, blockSize int) {
-	total := 0
-	for i := range recs {
-		total += len(recs[i].Blocks)
-	}
-	e.table.reset(total)
-	e.locals, e.last = resize(e.locals, total)[:0], resize(e.last, total)[:0]
+// begin starts a chunk.
+func (e *blockEncoder) begin() {
+	e.table.reset()
+	e.locals, e.last, e.lengths = e.locals[:0], e.last[:0], e.lengths[:0]
 	e.start = append(e.start[:0], 0)
-	odd := false
-	for i := range recs {
-		r := &recs[i]
-		e.one(cols, recs, i)
-		extra := int64(len(r.Blocks)) - impliedBlocks(r.InputTokens, blockSize)
-		odd = odd || extra != 0
-		cols[colBlockCount] = appendZigzag(cols[colBlockCount], extra)
-	}
-	if !odd {
+	e.odd = false
+}
+
+// finish writes what can be written only when all requests are known.
+func (e *blockEncoder) finish(cols *columns) {
+	if !e.odd {
 		cols[colBlockCount] = cols[colBlockCount][:0]
 	}
 	if len(e.table.ids) > 0 {
 		e.originals(cols)
 	}
+}
+
+// sameBlocks says whether blocks are those of request i.
+func (e *blockEncoder) sameBlocks(i int, blocks []uint64) bool {
+	locals := e.locals[e.start[i]:e.start[i+1]]
+	if len(locals) != len(blocks) {
+		return false
+	}
+	ids := e.table.ids
+	for k, n := range locals {
+		if ids[n] != blocks[k] {
+			return false
+		}
+	}
+	return true
 }
 
 // impliedBlocks is ⌈input/size⌉, 0 where the input is unknown or the trace has no blocks.
@@ -58,16 +66,13 @@ func impliedBlocks(input int64, size int) int64 {
 	return (input-1)/int64(size) + 1
 }
 
-// one writes the request i: mode, parent, lengths.
-func (e *blockEncoder) one(cols *columns, recs []Request, i int) {
-	r := &recs[i]
-	before := len(e.table.ids)
-	e.locals = e.table.numbers(e.locals, r.Blocks)
+// add writes the next request: mode, parent, lengths.
+func (e *blockEncoder) add(cols *columns, r *Request, blockSize int) {
+	i, before := len(e.lengths), len(e.table.ids)
+	e.locals = e.table.numbers(room(e.locals, len(r.Blocks)), r.Blocks)
 	locals := e.locals[e.start[i]:]
 	e.start = append(e.start, len(e.locals))
-	for len(e.last) < len(e.table.ids) {
-		e.last = append(e.last, int32(i))
-	}
+	e.last = room(e.last, len(e.table.ids)-before)[:len(e.table.ids)]
 	parent, shared := e.parent(locals, before)
 	for _, k := range locals {
 		e.last[k] = int32(i)
@@ -81,25 +86,48 @@ func (e *blockEncoder) one(cols *columns, recs []Request, i int) {
 		back := i - parent - 1
 		cols[colBackLow] = append(cols[colBackLow], byte(back))
 		cols[colBackHigh] = append(cols[colBackHigh], byte(back>>8))
+		if p := e.lengths[parent]; e.turn(cols, r.InputTokens-p[0]-p[1]) {
+			mode |= modeTurn
+		}
 	}
 	if mode&3 == modePart {
 		cols[colShared] = binary.AppendUvarint(cols[colShared], uint64(shared))
 	}
-	in, out := uint64(r.InputTokens)+1, uint64(r.OutputTokens)+1
-	if mode&3 >= modeParent {
-		p := &recs[parent]
-		if turn := r.InputTokens - p.InputTokens - p.OutputTokens; turn >= 0 && turn < 1<<20 {
-			mode |= modeTurn
-			cols[colTurnInput] = binary.AppendUvarint(cols[colTurnInput], uint64(turn))
-		}
+	cols[colMode] = append(cols[colMode], byte(mode))
+	e.appendLengths(cols, r, mode)
+	extra := int64(len(r.Blocks)) - impliedBlocks(r.InputTokens, blockSize)
+	e.odd = e.odd || extra != 0
+	cols[colBlockCount] = appendZigzag(cols[colBlockCount], extra)
+}
+
+// turn writes by how much the input exceeds what the parent left, where that
+// is shorter than the input itself.
+func (e *blockEncoder) turn(cols *columns, turn int64) bool {
+	if turn < 0 || turn >= 1<<20 {
+		return false
 	}
+	cols[colTurnInput] = binary.AppendUvarint(cols[colTurnInput], uint64(turn))
+	return true
+}
+
+// appendLengths writes the input length, unless turn has, and the output length.
+func (e *blockEncoder) appendLengths(cols *columns, r *Request, mode int) {
+	e.lengths = append(e.lengths, [2]int64{r.InputTokens, r.OutputTokens})
+	in, out := uint64(r.InputTokens)+1, uint64(r.OutputTokens)+1
 	if mode&modeTurn == 0 {
 		cols[colInputLow] = append(cols[colInputLow], byte(in))
 		cols[colInputHigh] = binary.AppendUvarint(cols[colInputHigh], in>>8)
 	}
 	cols[colOutputLow] = append(cols[colOutputLow], byte(out))
 	cols[colOutputHigh] = binary.AppendUvarint(cols[colOutputHigh], out>>8)
-	cols[colMode] = append(cols[colMode], byte(mode))
+}
+
+// room makes sure that n more fit behind s, doubling what it allocates.
+func room[T any](s []T, n int) []T {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	return append(make([]T, 0, max(2*cap(s), len(s)+n, 1<<10)), s...)
 }
 
 // parent is the latest request that has the last of the leading known blocks,
@@ -168,6 +196,7 @@ func (e *blockEncoder) originals(cols *columns) {
 	ids := e.table.ids
 	dst := append(cols[colBlockIDs], originalRuns)
 	next := e.newest
+	e.newest = max(e.newest, e.table.max+1) // 0 where it wraps
 	dst = binary.AppendUvarint(dst, next)
 	for rest := ids; len(rest) > 0 && len(dst) < 8*len(ids); {
 		n := 1
@@ -178,11 +207,6 @@ func (e *blockEncoder) originals(cols *columns) {
 		dst = binary.AppendUvarint(dst, uint64(n))
 		next = max(next, rest[0]+uint64(n))
 		rest = rest[n:]
-	}
-	for _, id := range ids {
-		if id < math.MaxUint64 {
-			e.newest = max(e.newest, id+1)
-		}
 	}
 	if len(dst) >= 8*len(ids) {
 		dst = append(dst[:0], originalRaw)

@@ -1,9 +1,6 @@
 package record
 
-import (
-	"math/bits"
-	"sort"
-)
+import "sort"
 
 // blockTable gives the block ids of one chunk dense local numbers, in order
 // of their first appearance.
@@ -30,8 +27,8 @@ type idRun struct {
 // maxRuns bounds the search among runs.
 const maxRuns = 2 * maxRecords
 
-// reset forgets the chunk before, and makes room for one of total blocks.
-func (t *blockTable) reset(total int) {
+// reset forgets the chunk before.
+func (t *blockTable) reset() {
 	if t.slots == nil {
 		t.slots = make([]uint32, 1<<8)
 	}
@@ -40,7 +37,7 @@ func (t *blockTable) reset(total int) {
 		t.base = 0
 	}
 	t.base = max(t.base+uint32(len(t.ids)), 1)
-	t.ids, t.runs, t.max, t.used = resize(t.ids, total)[:0], t.runs[:0], 0, 0
+	t.ids, t.runs, t.max, t.used = t.ids[:0], t.runs[:0], 0, 0
 }
 
 // slot is where the search for id starts. 16 successive ids share a cache
@@ -94,12 +91,10 @@ func (t *blockTable) hashed(id uint64) uint32 {
 	}
 }
 
-// grow makes the table four times as large, or as large as all blocks of the
-// chunk may need where that is less.
+// grow makes the table four times as large.
 func (t *blockTable) grow() {
 	old, base := t.slots, t.base
-	want := 1 << bits.Len(uint(2*cap(t.ids)))
-	t.slots = make([]uint32, max(2*len(old), min(8*len(old), want)))
+	t.slots = make([]uint32, 4*len(old))
 	t.base = 1
 	mask := uint64(len(t.slots) - 1)
 	for _, v := range old {
@@ -116,6 +111,7 @@ func (t *blockTable) grow() {
 
 // numbers appends the local numbers of ids to dst.
 func (t *blockTable) numbers(dst []uint32, ids []uint64) []uint32 {
+	t.ids = room(t.ids, len(ids))
 	for k := 0; k < len(ids); {
 		fresh := len(t.ids)
 		n := int(t.number(ids[k]))

@@ -25,7 +25,7 @@ func (w *FileWriter) compact(f Footer) error {
 		_ = out.Abort()
 		return nil
 	}
-	if got := out.w.counts; got.Requests+int64(len(out.w.requests.recs)) != c.Requests ||
+	if got := out.w.counts; got.Requests+int64(len(out.w.requests.plain)) != c.Requests ||
 		got.Results+int64(len(out.w.results.recs)) != c.Results ||
 		got.Series+int64(len(out.w.series.recs)) != c.Series {
 		_ = out.Abort()

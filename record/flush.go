@@ -1,32 +1,38 @@
 package record
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // flushRequests writes the chunk of staged requests.
 func (w *Writer) flushRequests() error {
 	s := &w.requests
-	if len(s.recs) == 0 {
+	if len(s.plain) == 0 {
 		return nil
 	}
-	h := chunkHead{kind: itemRequests, seq: w.seq, first: w.counts.Requests, count: len(s.recs)}
-	keys := s.keys
-	if len(keys) == 0 {
-		keys = nil
-	}
-	w.item = w.reqCodec.encode(w.item[:0], h, s.recs, s.need, keys)
-	w.counts.Requests += int64(len(s.recs))
+	c := &w.reqCodec
+	h := chunkHead{kind: itemRequests, seq: w.seq, first: w.counts.Requests, count: len(s.plain)}
+	w.item = c.encode(w.item[:0], h, s)
+	w.counts.Requests += int64(h.count)
 	if err := w.compress(h); err != nil {
 		return err
 	}
-	if w.proof {
-		w.proofRequests = resize(w.proofRequests, len(s.recs))
-		err := prove(w, h, s.recs, w.proofRequests, proofOf[Request]{w.reqCodec.decode, sameRequest})
-		if err != nil {
-			return err
+	err := prove(w, h, c, func(i int, got *Request) bool {
+		if len(s.full) > 0 && !sameFields(&s.full[i], got) || len(s.full) == 0 && !s.plain[i].same(got) {
+			return false
 		}
+		return c.enc.sameBlocks(i, got.Blocks)
+	})
+	if err != nil {
+		return err
 	}
-	span := requestSpan(s.recs)
+	var span span
+	for i := range s.plain {
+		span.add(time.Duration(s.plain[i].arrival))
+	}
 	s.reset()
+	c.begin()
 	return w.putChunk(h, span)
 }
 
@@ -42,11 +48,13 @@ func (w *Writer) flushResults() error {
 	if err := w.compress(h); err != nil {
 		return err
 	}
-	w.proofResults = resize(w.proofResults, len(s.recs))
-	if err := prove(w, h, s.recs, w.proofResults, proofOf[Result]{w.resCodec.decode, sameResult}); err != nil {
+	if err := prove(w, h, &w.resCodec, func(i int, got *Result) bool { return sameResult(&s.recs[i], got) }); err != nil {
 		return err
 	}
-	span := resultSpan(s.recs)
+	var span span
+	for i := range s.recs {
+		span.add(s.recs[i].Scheduled)
+	}
 	s.reset()
 	return w.putChunk(h, span)
 }
@@ -63,8 +71,7 @@ func (w *Writer) flushSeries() error {
 	if err := w.compress(h); err != nil {
 		return err
 	}
-	w.proofSeries = resize(w.proofSeries, len(s.recs))
-	if err := prove(w, h, s.recs, w.proofSeries, proofOf[Series]{w.serCodec.decode, sameSeries}); err != nil {
+	if err := prove(w, h, &w.serCodec, func(i int, got *Series) bool { return sameSeries(&s.recs[i], got) }); err != nil {
 		return err
 	}
 	var span span
@@ -87,14 +94,11 @@ func (w *Writer) compress(h chunkHead) error {
 	return nil
 }
 
-// proofOf is how a chunk of T is decoded and compared.
-type proofOf[T any] struct {
-	decode func(*cursor, chunkHead, []T) error
-	same   func(a, b *T) bool
-}
-
-// prove reads w.frame as a reader would and compares it with recs.
-func prove[T any](w *Writer, h chunkHead, recs, got []T, p proofOf[T]) error {
+// prove reads w.frame as a reader would; same compares the record i.
+func prove[T any](w *Writer, h chunkHead, d decoder[T], same func(i int, got *T) bool) error {
+	if !w.proof {
+		return nil
+	}
 	back, err := w.codec.dec.DecodeAll(w.frame, w.back[:0])
 	w.back = back
 	if err == nil {
@@ -103,7 +107,7 @@ func prove[T any](w *Writer, h chunkHead, recs, got []T, p proofOf[T]) error {
 		var n uint64
 		if kind, n, err = itemKind(cur); err == nil {
 			if h, err = readChunkHead(cur, kind, n); err == nil {
-				err = p.decode(cur, h, got)
+				err = d.decode(cur, h)
 			}
 		}
 	}
@@ -111,8 +115,8 @@ func prove[T any](w *Writer, h chunkHead, recs, got []T, p proofOf[T]) error {
 		w.err = fmt.Errorf("write %s chunk %d: %w: %w", h.kind, h.seq, errProof, err)
 		return w.err
 	}
-	for i := range recs {
-		if !p.same(&recs[i], &got[i]) {
+	for i := range h.count {
+		if !same(i, d.at(i)) {
 			w.err = fmt.Errorf("write %s chunk %d: record %d: %w", h.kind, h.seq, i, errProof)
 			return w.err
 		}

@@ -34,12 +34,14 @@ func FuzzReader(f *testing.F) {
 // encoded again, and must come back.
 func FuzzChunk(f *testing.F) {
 	for _, c := range [][]Request{small().requests, small().requests[3:4]} {
-		var need presence
-		for i := range c {
-			need.note(&c[i])
-		}
+		var stage requestStage
 		codec := requestCodec{blockSize: 16}
-		f.Add(codec.encode(nil, chunkHead{kind: itemRequests, count: len(c)}, c, need, nil))
+		codec.begin()
+		for i := range c {
+			stage.add(&c[i], 0)
+			codec.enc.add(&codec.in, &c[i], 16)
+		}
+		f.Add(codec.encode(nil, chunkHead{kind: itemRequests, count: len(c)}, &stage))
 	}
 	res := small().results
 	f.Add((&resultCodec{}).encode(nil, chunkHead{kind: itemResults, count: len(res)}, res))
@@ -61,7 +63,7 @@ func FuzzChunk(f *testing.F) {
 		case itemResults:
 			fuzzResults(t, cur, h)
 		case itemSeries:
-			if err := (&seriesCodec{}).decode(cur, h, make([]Series, h.count)); err != nil {
+			if err := (&seriesCodec{}).decode(cur, h); err != nil {
 				return
 			}
 		}
@@ -70,9 +72,12 @@ func FuzzChunk(f *testing.F) {
 
 func fuzzRequests(t *testing.T, cur *cursor, h chunkHead) {
 	codec := requestCodec{blockSize: 16}
-	recs := make([]Request, h.count)
-	if codec.decode(cur, h, recs) != nil {
+	if codec.decode(cur, h) != nil {
 		return
+	}
+	recs := make([]Request, h.count)
+	for i := range recs {
+		recs[i] = *codec.at(i)
 	}
 	c := content{header: Header{BlockSize: 16}, requests: recs}
 	for i := range recs {
@@ -89,10 +94,10 @@ func fuzzRequests(t *testing.T, cur *cursor, h chunkHead) {
 
 func fuzzResults(t *testing.T, cur *cursor, h chunkHead) {
 	var codec resultCodec
-	recs := make([]Result, h.count)
-	if codec.decode(cur, h, recs) != nil {
+	if codec.decode(cur, h) != nil {
 		return
 	}
+	recs := codec.recs
 	for i := range recs {
 		for _, m := range recs[i].moments() {
 			if *m != NoTime && (*m > time.Hour<<20 || *m < -time.Hour<<20) {

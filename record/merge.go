@@ -16,9 +16,8 @@ type run struct {
 	pass  *pass
 	codec requestCodec
 	order int // among the runs: earlier ones win ties
-	recs  []Request
 	keys  []int64
-	at    int // in recs
+	next  int // in keys
 }
 
 // openRun opens a run and reads its first chunk; io.EOF where it has none.
@@ -43,8 +42,8 @@ func openRun(path string, order int, dec *zstd.Decoder) (*run, error) {
 func (r *run) fill() error {
 	h, _, cur, err := r.pass.chunk()
 	if err == nil {
-		r.recs, r.keys, r.at = resize(r.recs, h.count), resize(r.keys, h.count), 0
-		if err = r.codec.decode(cur, h, r.recs); err == nil {
+		r.keys, r.next = resize(r.keys, h.count), 0
+		if err = r.codec.decode(cur, h); err == nil {
 			err = r.codec.decodeKeys(r.keys)
 		}
 	}
@@ -59,7 +58,7 @@ type runHeap []*run
 
 func (h runHeap) Len() int { return len(h) }
 func (h runHeap) Less(i, j int) bool {
-	a, b := h[i].keys[h[i].at], h[j].keys[h[j].at]
+	a, b := h[i].keys[h[i].next], h[j].keys[h[j].next]
 	return a < b || a == b && h[i].order < h[j].order
 }
 func (h runHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
@@ -97,10 +96,10 @@ func mergeRuns(paths []string, yield func(*Request, int64) bool) error {
 	heap.Init(&h)
 	for len(h) > 0 {
 		r := h[0]
-		if !yield(&r.recs[r.at], r.keys[r.at]) {
+		if !yield(r.codec.at(r.next), r.keys[r.next]) {
 			return nil
 		}
-		if r.at++; r.at < len(r.recs) {
+		if r.next++; r.next < len(r.keys) {
 			heap.Fix(&h, 0)
 			continue
 		}

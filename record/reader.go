@@ -159,27 +159,32 @@ func (r *Reader) Close() error {
 }
 
 // Requests yields the requests in the file's order. What a request points to
-// stays its own; requests of one chunk share memory blocks, so one that is
-// kept keeps those of its chunk.
+// stays its own; neighbours share allocations, so one that is kept may keep
+// those of some others.
 func (r *Reader) Requests() iter.Seq2[Request, error] {
-	codec := requestCodec{blockSize: r.header.BlockSize}
-	return records(r, itemRequests, codec.decode)
+	return records(r, itemRequests, &requestCodec{blockSize: r.header.BlockSize})
 }
 
 // Results yields the results in the file's order, which is that of completion.
 func (r *Reader) Results() iter.Seq2[Result, error] {
-	codec := resultCodec{}
-	return records(r, itemResults, codec.decode)
+	return records(r, itemResults, &resultCodec{})
 }
 
 // Series yields the series in the file's order.
 func (r *Reader) Series() iter.Seq2[Series, error] {
-	codec := seriesCodec{}
-	return records(r, itemSeries, codec.decode)
+	return records(r, itemSeries, &seriesCodec{})
+}
+
+// decoder reads the chunks of one kind.
+type decoder[T any] interface {
+	// decode reads the columns of a chunk, at is then its record i, good until
+	// the next call of either.
+	decode(*cursor, chunkHead) error
+	at(i int) *T
 }
 
 // records yields the records of one kind.
-func records[T any](r *Reader, kind string, decode func(*cursor, chunkHead, []T) error) iter.Seq2[T, error] {
+func records[T any](r *Reader, kind string, d decoder[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
 		p, err := r.begin()
@@ -188,11 +193,9 @@ func records[T any](r *Reader, kind string, decode func(*cursor, chunkHead, []T)
 			return
 		}
 		defer r.end(p)
-		var recs []T
 		for {
 			h, offset, cur, err := p.chunk()
 			if err == io.EOF {
-				r.end(p)
 				return
 			}
 			if err != nil {
@@ -202,16 +205,12 @@ func records[T any](r *Reader, kind string, decode func(*cursor, chunkHead, []T)
 			if h.kind != kind {
 				continue
 			}
-			if cap(recs) < h.count {
-				recs = make([]T, min(max(h.count, 2*cap(recs)), maxRecords))
-			}
-			recs = recs[:h.count]
-			if err := decode(cur, h, recs); err != nil {
+			if err := d.decode(cur, h); err != nil {
 				p.lostChunk(h, offset, err)
 				continue
 			}
-			for i := range recs {
-				if !yield(recs[i], nil) {
+			for i := range h.count {
+				if !yield(*d.at(i), nil) {
 					return
 				}
 			}

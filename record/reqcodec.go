@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"math"
+	"time"
 )
 
 // requestCodec turns requests into a chunk item and back. It keeps its
@@ -13,6 +14,11 @@ type requestCodec struct {
 	dec       *blockDecoder
 	in        columns // to encode
 	out       columns // decoded, shares the item's memory
+
+	arrivals []int64   // decoded
+	rows     []int64   // decoded
+	recs     []Request // decoded, where there is an optional column
+	one      Request   // what at returned
 
 	ints      intColumn
 	strings   stringColumn
@@ -28,12 +34,6 @@ type presence uint64
 
 // note adds what r needs.
 func (p *presence) note(r *Request) {
-	if isPlain(r) {
-		if r.Arrival != NoTime {
-			*p |= 1 // arrivals come first in optionalColumns
-		}
-		return
-	}
 	for i := range optionalColumns {
 		if *p&(1<<i) == 0 && optionalColumns[i].needed(r) {
 			*p |= 1 << i
@@ -41,7 +41,7 @@ func (p *presence) note(r *Request) {
 	}
 }
 
-// isPlain says that r needs no optional column but the arrival.
+// isPlain says that r needs no optional column.
 func isPlain(r *Request) bool {
 	return r.ID == "" && r.Session == "" && r.Turn == 0 && r.Parent == "" && r.Delay == NoTime &&
 		!r.Increment && r.API == "" && r.Body == nil && len(r.Media) == 0 &&
@@ -49,59 +49,64 @@ func isPlain(r *Request) bool {
 		r.Extra == nil && len(r.Exceptions) == 0
 }
 
-// encode appends the item of recs to dst. keys are those of a sorted run, nil
-// in a file that stays.
-func (c *requestCodec) encode(dst []byte, h chunkHead, recs []Request, need presence, keys []int64) []byte {
+// begin starts a chunk.
+func (c *requestCodec) begin() {
 	c.in.reset()
-	c.enc.encode(&c.in, recs, c.blockSize)
+	c.enc.begin()
+}
+
+// encode appends the item of the staged requests, whose blocks the encoder
+// has, to dst.
+func (c *requestCodec) encode(dst []byte, h chunkHead, s *requestStage) []byte {
+	c.enc.finish(&c.in)
+	c.encodeArrivals(s.plain)
 	for i := range optionalColumns {
-		if need&(1<<i) != 0 {
+		if s.need&(1<<i) != 0 {
 			f := &optionalColumns[i]
-			c.in[f.col] = f.encode(c, c.in[f.col], recs)
+			c.in[f.col] = f.encode(c, c.in[f.col], s.full)
 		}
 	}
-	c.encodeRows(h, recs)
-	if keys != nil {
-		c.in[colSortKey] = c.ints.append(c.in[colSortKey], keys, math.MinInt64)
+	c.encodeRows(h, s.plain)
+	if len(s.keys) > 0 {
+		c.in[colSortKey] = c.ints.append(c.in[colSortKey], s.keys, math.MinInt64)
 	}
 	return appendColumns(h.append(dst), requestNames[:], c.in[:])
 }
 
+func (c *requestCodec) encodeArrivals(recs []plainRecord) {
+	c.nums = resize(c.nums, len(recs))
+	known := false
+	for i := range recs {
+		c.nums[i] = recs[i].arrival
+		known = known || c.nums[i] != int64(NoTime)
+	}
+	if known {
+		c.in[colArrival] = c.ints.append(c.in[colArrival], c.nums, int64(NoTime))
+	}
+}
+
 // encodeRows writes how far each row is from the one after its predecessor's;
 // nothing where the chunk goes on as the file's record numbers do.
-func (c *requestCodec) encodeRows(h chunkHead, recs []Request) {
+func (c *requestCodec) encodeRows(h chunkHead, recs []plainRecord) {
 	c.nums = resize(c.nums, len(recs))
 	next, odd := h.first, false
 	for i := range recs {
-		c.nums[i] = recs[i].Row - next
+		c.nums[i] = recs[i].row - next
 		odd = odd || c.nums[i] != 0
-		next = recs[i].Row + 1
+		next = recs[i].row + 1
 	}
 	if odd {
 		c.in[colRow] = c.ints.append(c.in[colRow], c.nums, 0)
 	}
 }
 
-// decode reads the columns at cur, which is behind the chunk's head, into
-// recs, of which there are h.count. What the records point to is their own.
-func (c *requestCodec) decode(cur *cursor, h chunkHead, recs []Request) error {
+// decode reads the columns at cur, which is behind the chunk's head. What the
+// records point to is their own, unless the block decoder reuses it.
+func (c *requestCodec) decode(cur *cursor, h chunkHead) error {
 	c.itemBytes = len(cur.b)
-	if err := readColumns(cur, requestNames[:], c.out[:]); err != nil {
-		return fmt.Errorf("decode requests chunk %d: %w", h.seq, err)
-	}
-	if c.dec == nil {
-		c.dec = new(blockDecoder)
-	}
-	blank := NewRequest()
-	for i := range recs {
-		recs[i] = blank
-	}
-	err := c.dec.decode(&c.out, recs, c.blockSize)
+	err := readColumns(cur, requestNames[:], c.out[:])
 	if err == nil {
-		err = c.decodeRequestColumns(&c.out, recs)
-	}
-	if err == nil {
-		err = c.decodeRows(h, recs)
+		err = c.decodeColumns(h)
 	}
 	if err != nil {
 		return fmt.Errorf("decode requests chunk %d: %w", h.seq, err)
@@ -109,21 +114,82 @@ func (c *requestCodec) decode(cur *cursor, h chunkHead, recs []Request) error {
 	return nil
 }
 
-func (c *requestCodec) decodeRows(h chunkHead, recs []Request) error {
-	next := h.first
-	if len(c.out[colRow]) == 0 {
-		for i := range recs {
-			recs[i].Row = next + int64(i)
+func (c *requestCodec) decodeColumns(h chunkHead) error {
+	if c.dec == nil {
+		c.dec = new(blockDecoder)
+	}
+	if err := c.dec.decode(&c.out, h.count, c.blockSize); err != nil {
+		return err
+	}
+	if err := c.decodeArrivals(h); err != nil {
+		return err
+	}
+	if err := c.decodeRows(h); err != nil {
+		return err
+	}
+	c.recs = c.recs[:0]
+	for i := range optionalColumns {
+		if len(c.out[optionalColumns[i].col]) > 0 {
+			c.recs = blanks(c.recs, h.count, NewRequest())
+			return c.decodeOptional(&c.out, c.recs)
+		}
+	}
+	return nil
+}
+
+// at is the record i of the chunk, good until the next call.
+func (c *requestCodec) at(i int) *Request {
+	r := &c.one
+	if len(c.recs) > 0 {
+		r = &c.recs[i]
+	} else {
+		*r = plainRequest
+	}
+	r.Arrival, r.Row = time.Duration(c.arrivals[i]), c.rows[i]
+	r.InputTokens, r.OutputTokens, r.Blocks = c.dec.input[i], c.dec.output[i], c.dec.blocks[i]
+	return r
+}
+
+var plainRequest = NewRequest()
+
+// blanks is recs with n blank records.
+func blanks[T any](recs []T, n int, blank T) []T {
+	if cap(recs) < n {
+		recs = make([]T, min(max(n, 2*cap(recs)), maxRecords))
+	}
+	recs = recs[:n]
+	for i := range recs {
+		recs[i] = blank
+	}
+	return recs
+}
+
+func (c *requestCodec) decodeArrivals(h chunkHead) error {
+	c.arrivals = resize(c.arrivals, h.count)
+	if len(c.out[colArrival]) == 0 {
+		for i := range c.arrivals {
+			c.arrivals[i] = int64(NoTime)
 		}
 		return nil
 	}
-	c.nums = resize(c.nums, len(recs))
-	if err := c.ints.decode(&cursor{b: c.out[colRow]}, c.nums, 0); err != nil {
-		return fmt.Errorf("column ro: %w", err)
+	if err := c.ints.decode(&cursor{b: c.out[colArrival]}, c.arrivals, int64(NoTime)); err != nil {
+		return fmt.Errorf("column ar: %w", err)
 	}
-	for i, v := range c.nums {
-		recs[i].Row = next + v
-		next = recs[i].Row + 1
+	return nil
+}
+
+func (c *requestCodec) decodeRows(h chunkHead) error {
+	c.rows = resize(c.rows, h.count)
+	clear(c.rows)
+	if len(c.out[colRow]) > 0 {
+		if err := c.ints.decode(&cursor{b: c.out[colRow]}, c.rows, 0); err != nil {
+			return fmt.Errorf("column ro: %w", err)
+		}
+	}
+	next := h.first
+	for i, v := range c.rows {
+		c.rows[i] = next + v
+		next = c.rows[i] + 1
 	}
 	return nil
 }

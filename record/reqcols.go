@@ -16,10 +16,8 @@ type requestColumn struct {
 	decode func(*requestCodec, *cursor, []Request) error
 }
 
-// optionalColumns holds every column but those of blockEncoder.
+// optionalColumns holds every column but those that every chunk has and the rows.
 var optionalColumns = []requestColumn{
-	intField(colArrival, int64(NoTime), func(r *Request) int64 { return int64(r.Arrival) },
-		func(r *Request, v int64) { r.Arrival = time.Duration(v) }),
 	intField(colDelay, int64(NoTime), func(r *Request) int64 { return int64(r.Delay) },
 		func(r *Request, v int64) { r.Delay = time.Duration(v) }),
 	intField(colTurn, 0, func(r *Request) int64 { return int64(r.Turn) },
@@ -164,8 +162,8 @@ var priorityField = requestColumn{
 	},
 }
 
-// decodeRequestColumns fills recs from every optional column that is there.
-func (c *requestCodec) decodeRequestColumns(cols *columns, recs []Request) error {
+// decodeOptional fills recs from every optional column that is there.
+func (c *requestCodec) decodeOptional(cols *columns, recs []Request) error {
 	for i := range optionalColumns {
 		f := &optionalColumns[i]
 		if len(cols[f.col]) == 0 {

@@ -61,6 +61,7 @@ type resultCodec struct {
 	nums    []int64
 	texts   []string
 	blobs   [][]byte
+	recs    []Result // decoded
 }
 
 // resultColumn is one column of a result chunk. encode appends nothing where
@@ -165,26 +166,26 @@ func (c *resultCodec) encode(dst []byte, h chunkHead, recs []Result) []byte {
 	return appendColumns(h.append(dst), resultNames, c.in)
 }
 
-// decode reads the columns at cur, which is behind the chunk's head, into
-// recs, of which there are h.count. What the records point to is their own.
-func (c *resultCodec) decode(cur *cursor, h chunkHead, recs []Result) error {
+// at is the record i of the chunk that decode read, good until the next.
+func (c *resultCodec) at(i int) *Result { return &c.recs[i] }
+
+// decode reads the columns at cur, which is behind the chunk's head. What the
+// records point to is their own.
+func (c *resultCodec) decode(cur *cursor, h chunkHead) error {
 	if c.out == nil {
 		c.out = make([][]byte, len(resultNames))
 	}
 	if err := readColumns(cur, resultNames, c.out); err != nil {
 		return fmt.Errorf("decode results chunk %d: %w", h.seq, err)
 	}
-	blank := NewResult()
-	for i := range recs {
-		recs[i] = blank
-	}
+	c.recs = blanks(c.recs, h.count, NewResult())
 	for i := range resultColumns {
 		f := &resultColumns[i]
 		k, _ := slices.BinarySearch(resultNames, f.name)
 		if len(c.out[k]) == 0 {
 			continue
 		}
-		if err := f.decode(c, &cursor{b: c.out[k]}, recs); err != nil {
+		if err := f.decode(c, &cursor{b: c.out[k]}, c.recs); err != nil {
 			return fmt.Errorf("decode results chunk %d: column %s: %w", h.seq, f.name, err)
 		}
 	}

@@ -158,21 +158,6 @@ func gapField(name string, none int64, get func(*Gap) int64, set func(*Gap, int6
 	}
 }
 
-// resultSpan is the span of the results' scheduled times, in nanoseconds.
-func resultSpan(recs []Result) (s span) {
-	for i := range recs {
-		s.add(recs[i].Scheduled)
-	}
-	return s
-}
-
-func requestSpan(recs []Request) (s span) {
-	for i := range recs {
-		s.add(recs[i].Arrival)
-	}
-	return s
-}
-
 // span is the smallest and the largest time of a chunk; nil where none is known.
 type span struct{ first, last *int64 }
 

@@ -26,6 +26,7 @@ type seriesCodec struct {
 	in, out [seriesColumns][]byte
 	ints    intColumn
 	strings stringColumn
+	recs    []Series // decoded
 }
 
 // encode appends the item of recs to dst.
@@ -56,14 +57,18 @@ func (c *seriesCodec) encode(dst []byte, h chunkHead, recs []Series) []byte {
 	return appendColumns(h.append(dst), seriesNames[:], c.in[:])
 }
 
-// decode reads the columns at cur, which is behind the chunk's head, into
-// recs, of which there are h.count. What the records point to is their own.
-func (c *seriesCodec) decode(cur *cursor, h chunkHead, recs []Series) error {
+// at is the record i of the chunk that decode read, good until the next.
+func (c *seriesCodec) at(i int) *Series { return &c.recs[i] }
+
+// decode reads the columns at cur, which is behind the chunk's head. What the
+// records point to is their own.
+func (c *seriesCodec) decode(cur *cursor, h chunkHead) error {
 	size := len(cur.b)
 	if err := readColumns(cur, seriesNames[:], c.out[:]); err != nil {
 		return fmt.Errorf("decode series chunk %d: %w", h.seq, err)
 	}
-	if err := c.decodeColumns(recs, size); err != nil {
+	c.recs = blanks(c.recs, h.count, Series{})
+	if err := c.decodeColumns(c.recs, size); err != nil {
 		return fmt.Errorf("decode series chunk %d: %w", h.seq, err)
 	}
 	return nil

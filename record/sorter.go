@@ -28,7 +28,7 @@ type SorterOptions struct {
 // temporary files. Requests of one key keep the order in which they were added.
 type Sorter struct {
 	opts  SorterOptions
-	stage requestStage
+	stage sortStage
 	dir   string   // of the runs, "" before the first
 	runs  []string // paths, in the order of their records
 	made  int      // runs ever made
@@ -66,8 +66,7 @@ func (s *Sorter) Add(r *Request, key int64) error {
 			return err
 		}
 	}
-	s.stage.add(r, size)
-	s.stage.keys = append(s.stage.keys, key)
+	s.stage.add(r, key, size)
 	return nil
 }
 
@@ -101,7 +100,7 @@ func (s *Sorter) Sorted() iter.Seq2[Request, error] {
 // Close removes the temporary files. What Sorted yielded stays valid only
 // where it came from files; copy what is kept.
 func (s *Sorter) Close() error {
-	s.stage = requestStage{}
+	s.stage = sortStage{}
 	s.err = errSorterClosed
 	if s.dir == "" {
 		return nil
@@ -160,7 +159,7 @@ func (s *Sorter) reduce() error {
 			return err
 		}
 	}
-	s.stage = requestStage{}
+	s.stage = sortStage{}
 	for len(s.runs) > s.opts.FanIn {
 		var merged []string
 		for group := range slices.Chunk(s.runs, s.opts.FanIn) {

@@ -40,51 +40,98 @@ func (a *arena[T]) copy(v []T) []T {
 	return own
 }
 
-// requestStage collects the requests of the next chunk.
+// plainRecord is what nearly every request has; its blocks are with the encoder.
+type plainRecord struct{ arrival, input, output, row int64 }
+
+// requestStage collects the requests of the next chunk but for their blocks.
 type requestStage struct {
-	recs   []Request
-	keys   []int64 // of a sorted run
-	need   presence
-	bytes  int
-	blocks arena[uint64]
-	blobs  arena[byte]
+	plain []plainRecord
+	full  []Request // as many, from the first request on that needs more
+	keys  []int64   // of a sorted run
+	need  presence
+	bytes int
+	blobs arena[byte]
 }
 
 func (s *requestStage) reset() {
-	clear(s.recs)
-	s.recs, s.keys, s.need, s.bytes = s.recs[:0], s.keys[:0], 0, 0
-	s.blocks.reset()
+	clear(s.full)
+	s.plain, s.full, s.keys, s.need, s.bytes = s.plain[:0], s.full[:0], s.keys[:0], 0, 0
 	s.blobs.reset()
 }
 
-// add takes a deep copy of r, which holds size bytes.
+// add takes a copy of r, which holds size bytes.
 func (s *requestStage) add(r *Request, size int) {
-	s.need.note(r)
 	s.bytes += size
-	if n := len(s.recs); n == cap(s.recs) && n < maxRecords {
-		// Two steps, so that small files stay small and others do not copy much.
-		s.recs = append(make([]Request, 0, max(min(16*n, maxRecords), 128)), s.recs...)
+	s.plain = append(s.plain, plainRecord{int64(r.Arrival), r.InputTokens, r.OutputTokens, r.Row})
+	plain := isPlain(r)
+	if plain && len(s.full) == 0 {
+		return
 	}
-	s.recs = append(s.recs, *r)
-	c := &s.recs[len(s.recs)-1]
-	c.Blocks = s.blocks.copy(r.Blocks)
-	if r.Body != nil {
-		c.Body = s.blobs.copy(r.Body)
+	for i := len(s.full); i < len(s.plain); i++ {
+		s.full = append(s.full, NewRequest())
+		s.plain[i].restore(&s.full[i])
 	}
-	if r.Extra != nil {
-		c.Extra = s.blobs.copy(r.Extra)
+	if !plain {
+		s.need.note(r)
+		deepCopy(&s.full[len(s.full)-1], r, &s.blobs)
 	}
+}
+
+// restore gives r what p kept of it.
+func (p *plainRecord) restore(r *Request) {
+	r.Arrival, r.InputTokens, r.OutputTokens, r.Row = time.Duration(p.arrival), p.input, p.output, p.row
+}
+
+// same says whether b is a plain request with these numbers.
+func (p *plainRecord) same(b *Request) bool {
+	return p.arrival == int64(b.Arrival) && p.input == b.InputTokens && p.output == b.OutputTokens && p.row == b.Row && isPlain(b)
+}
+
+// deepCopy makes c a copy of r that shares none of its memory, but for Blocks,
+// which it leaves out.
+func deepCopy(c, r *Request, blobs *arena[byte]) {
+	*c = *r
+	c.Blocks = nil
+	c.Body, c.Extra = blobs.copy(r.Body), blobs.copy(r.Extra)
 	if r.Priority != nil {
 		p := *r.Priority
 		c.Priority = &p
 	}
 	c.Media = slices.Clone(r.Media)
-	if len(r.Exceptions) > 0 {
-		c.Exceptions = slices.Clone(r.Exceptions)
-		for i := range c.Exceptions {
-			c.Exceptions[i].Raw = s.blobs.copy(c.Exceptions[i].Raw)
-		}
+	c.Exceptions = slices.Clone(r.Exceptions)
+	for i := range c.Exceptions {
+		c.Exceptions[i].Raw = blobs.copy(c.Exceptions[i].Raw)
 	}
+}
+
+// sortStage collects requests to be sorted.
+type sortStage struct {
+	recs   []Request
+	keys   []int64
+	bytes  int
+	blocks arena[uint64]
+	blobs  arena[byte]
+}
+
+func (s *sortStage) reset() {
+	clear(s.recs)
+	s.recs, s.keys, s.bytes = s.recs[:0], s.keys[:0], 0
+	s.blocks.reset()
+	s.blobs.reset()
+}
+
+// add takes a copy of r, which holds size bytes.
+func (s *sortStage) add(r *Request, key int64, size int) {
+	s.bytes += size
+	s.keys = append(s.keys, key)
+	s.recs = append(s.recs, Request{})
+	c := &s.recs[len(s.recs)-1]
+	if isPlain(r) {
+		*c = *r
+	} else {
+		deepCopy(c, r, &s.blobs)
+	}
+	c.Blocks = s.blocks.copy(r.Blocks)
 }
 
 // requestBytes is what a request holds in memory beyond its struct.

@@ -33,10 +33,6 @@ type Writer struct {
 	resCodec resultCodec
 	serCodec seriesCodec
 
-	proofRequests []Request
-	proofResults  []Result
-	proofSeries   []Series
-
 	offset int64
 	seq    int64
 	counts Footer
@@ -70,6 +66,7 @@ func newWriter(w io.Writer, h Header, level zstd.EncoderLevel) (*Writer, error) 
 	out := &Writer{w: w, codec: c, chunk: maxRecords, proof: true}
 	out.reqCodec.blockSize = h.BlockSize
 	out.reqCodec.dec = &blockDecoder{reuse: true}
+	out.reqCodec.begin()
 	if err := out.put(appendRawFrame(nil, item), item, indexEntry{Kind: "header"}); err != nil {
 		c.close()
 		return nil, err
@@ -121,16 +118,17 @@ func (w *Writer) addRequest(r *Request, key *int64) error {
 	if size > maxRecordBytes {
 		return tooLarge("request", r.Key(), size)
 	}
-	if len(w.requests.recs) > 0 && w.requests.bytes+size > softChunkBytes {
+	if len(w.requests.plain) > 0 && w.requests.bytes+size > softChunkBytes {
 		if err := w.flushRequests(); err != nil {
 			return err
 		}
 	}
 	w.requests.add(r, size)
+	w.reqCodec.enc.add(&w.reqCodec.in, r, w.reqCodec.blockSize)
 	if key != nil {
 		w.requests.keys = append(w.requests.keys, *key)
 	}
-	if len(w.requests.recs) >= w.chunk {
+	if len(w.requests.plain) >= w.chunk {
 		return w.flushRequests()
 	}
 	return nil
