@@ -41,6 +41,23 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
+// BenchmarkScanSessions reads rows of the dialect with sessions and fractions
+// of milliseconds, which the fast path leaves to the slow one.
+func BenchmarkScanSessions(b *testing.B) {
+	var buf bytes.Buffer
+	for i := range 10000 {
+		fmt.Fprintf(&buf, `{"session_id": "s%d", "timestamp": %d.5, "input_length": 5000, "output_length": %d, "hash_ids": [0, 1, 2, 3, 4, 5, 6, 7, 8, %d]}`+"\n",
+			i, i*290, i%900, i)
+	}
+	b.SetBytes(int64(buf.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := formats.ScanMooncake(bytes.NewReader(buf.Bytes()), func(*record.Request) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkOpen surveys a file and ranges over its requests: two passes.
 func BenchmarkOpen(b *testing.B) {
 	data := benchTrace(b)

@@ -102,6 +102,7 @@ func (n *namespaceHash) add(r *record.Request) {
 	_, _ = n.h.Write(b) // a hash never fails
 }
 
+// String is the namespace in hex.
 func (n *namespaceHash) String() string {
 	return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, n.h.Sum64()))
 }

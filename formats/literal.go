@@ -226,6 +226,20 @@ func DecodeString(raw []byte) (s string, faithful bool) {
 // surrogate becomes the three bytes that UTF-8 would give it if it were
 // allowed, and AppendString turns these back into its escape.
 func decodeKey(raw []byte) string {
+	switch string(raw) { // the usual ones cost no allocation
+	case `"timestamp"`:
+		return "timestamp"
+	case `"input_length"`:
+		return "input_length"
+	case `"output_length"`:
+		return "output_length"
+	case `"hash_ids"`:
+		return "hash_ids"
+	case `"session_id"`:
+		return "session_id"
+	case `"delay"`:
+		return "delay"
+	}
 	s, _ := decodeString(raw, -1)
 	return s
 }

@@ -86,10 +86,10 @@ func AppendObject(dst []byte, members []Member) []byte {
 // their literal (5.0 is not 5), strings as decoded, objects whatever the order
 // of their keys.
 func EqualValue(a, b []byte) bool {
-	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
-	if bytes.Equal(a, b) {
+	if equalButBlanks(a, b) {
 		return true
 	}
+	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
 	if len(a) == 0 || len(b) == 0 || a[0] != b[0] {
 		return false
 	}
@@ -105,6 +105,37 @@ func EqualValue(a, b []byte) bool {
 	}
 	return false
 }
+
+// equalButBlanks says whether two valid JSON texts are the same bytes but for
+// the white space between tokens: the usual case, told at once.
+func equalButBlanks(a, b []byte) bool {
+	i, j, quoted := 0, 0, false
+	for {
+		for !quoted && i < len(a) && isBlank(a[i]) {
+			i++
+		}
+		for !quoted && j < len(b) && isBlank(b[j]) {
+			j++
+		}
+		if i == len(a) || j == len(b) {
+			return i == len(a) && j == len(b)
+		}
+		if a[i] != b[j] {
+			return false
+		}
+		switch {
+		case a[i] == '"':
+			quoted = !quoted
+		case a[i] == '\\' && i+1 < len(a) && j+1 < len(b): // only in strings
+			if i, j = i+1, j+1; a[i] != b[j] {
+				return false
+			}
+		}
+		i, j = i+1, j+1
+	}
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 func equalObjects(a, b []byte) bool {
 	x, errX := ParseObject(a)
@@ -140,30 +171,44 @@ func equalArrays(a, b []byte) bool {
 
 // ParseArray splits a JSON array into its raw elements.
 func ParseArray(text []byte) ([][]byte, error) {
+	var elems [][]byte
+	err := eachElement(text, func(raw []byte) error {
+		elems = append(elems, raw)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return elems, nil
+}
+
+// eachElement hands out the raw elements of a JSON array.
+func eachElement(text []byte, take func(raw []byte) error) error {
 	p := valueParser{text: text}
 	if p.space(); p.peek() != '[' {
-		return nil, p.fault("not a JSON array")
+		return p.fault("not a JSON array")
 	}
-	var elems [][]byte
 	p.at++
 	if p.space(); p.peek() == ']' {
-		return elems, nil
+		return nil
 	}
 	for {
 		p.space()
 		start := p.at
 		if err := p.value(1); err != nil {
-			return nil, err
+			return err
 		}
-		elems = append(elems, text[start:p.at])
+		if err := take(text[start:p.at]); err != nil {
+			return err
+		}
 		p.space()
 		switch p.peek() {
 		case ',':
 			p.at++
 		case ']':
-			return elems, nil
+			return nil
 		default:
-			return nil, p.fault("no comma or ] after an element")
+			return p.fault("no comma or ] after an element")
 		}
 	}
 }

@@ -55,12 +55,15 @@ type mooncakeImporter struct {
 	config ImportConfig
 	scan   mooncakeScanner
 	row    plainRow
+	render mooncakeRenderer
 	src    *Source
 	delays bool
 }
 
 func newMooncakeImporter(c ImportConfig) *mooncakeImporter {
-	return &mooncakeImporter{config: c, scan: newMooncakeScanner(c.Unit)}
+	return &mooncakeImporter{
+		config: c, scan: newMooncakeScanner(c.Unit), render: mooncakeRenderer{unit: c.Unit, own: true},
+	}
 }
 
 // Describe says what a delay means, where there was one.
@@ -152,21 +155,19 @@ func admissible(tokens, n int64) string {
 
 // mooncakeExporter writes Mooncake rows.
 type mooncakeExporter struct {
-	w    io.Writer
-	buf  []byte
-	row  []Member
-	unit time.Duration
-	// origin is added to arrivals; same says that the source was Mooncake too.
+	w      io.Writer
+	buf    []byte
+	render mooncakeRenderer
+	// origin is added to arrivals.
 	origin time.Duration
-	same   bool
 }
 
 func newMooncakeExporter(w io.Writer, h *record.Header) Exporter {
-	e := &mooncakeExporter{w: w, unit: time.Millisecond}
+	e := &mooncakeExporter{w: w, render: mooncakeRenderer{unit: time.Millisecond}}
 	if h.Source == "mooncake" {
-		e.same, e.origin = true, h.Origin
+		e.render.own, e.origin = true, h.Origin
 		if h.Unit > 0 {
-			e.unit = h.Unit
+			e.render.unit = h.Unit
 		}
 	}
 	return e
@@ -174,19 +175,17 @@ func newMooncakeExporter(w io.Writer, h *record.Header) Exporter {
 
 // Write writes one line.
 func (e *mooncakeExporter) Write(r *record.Request) error {
-	e.row = e.row[:0]
-	shift := *r
+	shifted := *r
 	if r.Arrival != record.NoTime {
-		shift.Arrival += e.origin
+		shifted.Arrival += e.origin
 	}
-	row, err := renderMooncake(e.row, &shift, e.unit, e.same)
+	row, err := e.render.render(&shifted)
 	if err != nil {
 		return fmt.Errorf("write request %s: %w", r.Key(), err)
 	}
-	if e.same {
+	if e.render.own {
 		row = Restore(row, r.Exceptions)
 	}
-	e.row = row
 	e.buf = append(AppendObject(e.buf[:0], row), '\n')
 	_, err = e.w.Write(e.buf)
 	return err

@@ -2,10 +2,7 @@ package formats
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -27,7 +24,7 @@ func (m *mooncakeImporter) decodeAny(line []byte, r *record.Request) error {
 	if err := d.finish(); err != nil {
 		return err
 	}
-	rendered, err := renderMooncake(nil, r, m.config.Unit, true)
+	rendered, err := m.render.render(r)
 	if err != nil {
 		return err
 	}
@@ -165,22 +162,23 @@ func (d *mooncakeRow) blocks(f Member) error {
 // BlockIDs reads a JSON array of block ids, or says what is wrong. An empty
 // array gives nil.
 func (s *Source) BlockIDs(f Member) ([]uint64, error) {
-	elems, err := ParseArray(f.Raw)
-	if err != nil {
-		return nil, s.Fault(f.Key, f.Raw, "an array of integers")
-	}
-	if len(elems) == 0 {
-		return nil, nil
-	}
-	blocks := make([]uint64, 0, len(elems))
-	for _, e := range elems {
-		id, err := ParseID(e)
-		if err != nil || !isNumber(e) {
-			return nil, s.Fault(f.Key, e, "integers from 0 to 2^64−1")
+	var blocks []uint64
+	err := eachElement(f.Raw, func(raw []byte) error {
+		id, err := ParseID(raw)
+		if err != nil || !isNumber(raw) {
+			return s.Fault(f.Key, raw, "integers from 0 to 2^64−1")
+		}
+		if blocks == nil {
+			blocks = make([]uint64, 0, 1+bytes.Count(f.Raw, []byte(",")))
 		}
 		blocks = append(blocks, id)
+		return nil
+	})
+	var bad *SyntaxError
+	if err != nil && !errors.As(err, &bad) {
+		return nil, s.Fault(f.Key, f.Raw, "an array of integers")
 	}
-	return blocks, nil
+	return blocks, err
 }
 
 func (d *mooncakeRow) session(f Member) error {
@@ -261,40 +259,69 @@ func (d *mooncakeRow) oneKind() error {
 	return nil
 }
 
-// renderMooncake is the row that stands for r, whose Arrival is on the source's
-// clock. own says that Extra holds leftovers of a Mooncake row.
-func renderMooncake(row []Member, r *record.Request, unit time.Duration, own bool) ([]Member, error) {
-	add := func(key string, raw []byte) { row = append(row, Member{key, raw}) }
-	if r.Arrival != record.NoTime {
-		add("timestamp", AppendTime(nil, r.Arrival, unit))
+// mooncakeRenderer makes rows of requests in memory that it uses again.
+type mooncakeRenderer struct {
+	row []Member
+	buf []byte
+	// unit is that of times; own says that Extra holds leftovers of a Mooncake row.
+	unit time.Duration
+	own  bool
+}
+
+// add appends a member whose value was appended to buf from start on.
+func (m *mooncakeRenderer) add(key string, start int) {
+	m.row = append(m.row, Member{key, m.buf[start:len(m.buf):len(m.buf)]})
+}
+
+func (m *mooncakeRenderer) num(key string, n int64) {
+	start := len(m.buf)
+	m.buf = strconv.AppendInt(m.buf, n, 10)
+	m.add(key, start)
+}
+
+func (m *mooncakeRenderer) time(key string, t time.Duration) {
+	if t == record.NoTime {
+		return
 	}
+	start := len(m.buf)
+	m.buf = AppendTime(m.buf, t, m.unit)
+	m.add(key, start)
+}
+
+// render is the row that stands for r, whose Arrival is on the source's clock.
+// It is valid until the next call.
+func (m *mooncakeRenderer) render(r *record.Request) ([]Member, error) {
+	m.row, m.buf = m.row[:0], m.buf[:0]
+	m.time("timestamp", r.Arrival)
 	var err error
 	if r.Body != nil {
-		row, err = renderBody(row, r, own)
+		m.row, err = renderBody(m.row, r, m.own)
 	} else if r.InputTokens != record.Unknown {
-		add("input_length", strconv.AppendInt(nil, r.InputTokens, 10))
+		m.num("input_length", r.InputTokens)
 	}
 	if r.OutputTokens != record.Unknown {
-		add("output_length", strconv.AppendInt(nil, r.OutputTokens, 10))
+		m.num("output_length", r.OutputTokens)
 	}
 	if len(r.Blocks) > 0 && r.Body == nil {
-		add("hash_ids", appendIDs(nil, r.Blocks))
+		start := len(m.buf)
+		m.buf = appendIDs(m.buf, r.Blocks)
+		m.add("hash_ids", start)
 	}
 	if r.Session != "" {
-		add("session_id", AppendString(nil, r.Session))
+		start := len(m.buf)
+		m.buf = AppendString(m.buf, r.Session)
+		m.add("session_id", start)
 	}
-	if r.Delay != record.NoTime {
-		add("delay", AppendTime(nil, r.Delay, unit))
-	}
+	m.time("delay", r.Delay)
 	if r.Priority != nil {
-		add("priority", strconv.AppendInt(nil, *r.Priority, 10))
+		m.num("priority", *r.Priority)
 	}
-	if own && r.Extra != nil && err == nil {
+	if m.own && r.Extra != nil && err == nil {
 		var extra []Member
 		extra, err = ParseObject(r.Extra)
-		row = append(row, extra...)
+		m.row = append(m.row, extra...)
 	}
-	return row, err
+	return m.row, err
 }
 
 func appendIDs(dst []byte, ids []uint64) []byte {
@@ -306,110 +333,4 @@ func appendIDs(dst []byte, ids []uint64) []byte {
 		dst = strconv.AppendUint(dst, id, 10)
 	}
 	return append(dst, ']')
-}
-
-// body makes the request body of a row that carries its input itself.
-func (d *mooncakeRow) body() error {
-	r := d.r
-	var merge []Member
-	if d.merge != nil && !isNull(d.merge) {
-		var err error
-		if merge, err = ParseObject(d.merge); err != nil {
-			return d.m.src.Fault("extra", d.merge, "an object")
-		}
-	}
-	switch {
-	case hasValue(d.payload):
-		members, err := ParseObject(d.payload)
-		if err != nil {
-			return d.m.src.Fault("payload", d.payload, "an object: a whole request body")
-		}
-		r.API = bodyAPI(members)
-		r.Body = bytes.Clone(d.payload)
-		r.Exceptions = append(r.Exceptions, record.Exception{Field: bodyMark, Raw: []byte("payload")})
-	case hasValue(d.text):
-		if d.text[0] != '"' {
-			return d.m.src.Fault("text_input", d.text, "a string")
-		}
-		r.API = "completions"
-		r.Body = mergeBody([]Member{{"prompt", d.text}}, r.OutputTokens, merge)
-	case hasValue(d.messages):
-		if d.messages[0] != '[' {
-			return d.m.src.Fault("messages", d.messages, "an array of messages")
-		}
-		r.API = "chat"
-		fields := []Member{{"messages", d.messages}}
-		if d.tools != nil && !isNull(d.tools) {
-			fields = append(fields, Member{"tools", d.tools})
-		}
-		r.Body = mergeBody(fields, r.OutputTokens, merge)
-	}
-	return nil
-}
-
-// bodyAPI tells the API of a whole request body by its fields.
-func bodyAPI(members []Member) string {
-	switch {
-	case indexOf(members, "messages") >= 0:
-		return "chat"
-	case indexOf(members, "input") >= 0:
-		return "responses"
-	}
-	return "completions"
-}
-
-// mergeBody is a request body: the fields, max_tokens where the wanted length
-// is known, and the row's extra object, which wins.
-func mergeBody(fields []Member, output int64, merge []Member) []byte {
-	if output > 0 {
-		fields = append(fields, Member{"max_tokens", strconv.AppendInt(nil, output, 10)})
-	}
-	for _, m := range merge {
-		if i := indexOf(fields, m.Key); i >= 0 {
-			fields[i].Raw = m.Raw
-			continue
-		}
-		fields = append(fields, m)
-	}
-	return AppendObject(nil, fields)
-}
-
-// renderBody is the way back from a body to the row's input field. A body that
-// did not come from a Mooncake row goes out as a payload, whole.
-func renderBody(row []Member, r *record.Request, own bool) ([]Member, error) {
-	if !own || slices.ContainsFunc(r.Exceptions, func(e record.Exception) bool { return e.Field == bodyMark }) {
-		return renderPayload(row, r)
-	}
-	members, err := ParseObject(r.Body)
-	if err != nil {
-		return row, fmt.Errorf("read body: %w", err)
-	}
-	if r.API == "completions" {
-		if raw, ok := Find(members, "prompt"); ok {
-			row = append(row, Member{"text_input", raw})
-		}
-		return row, nil
-	}
-	for _, key := range []string{"messages", "tools"} {
-		if raw, ok := Find(members, key); ok {
-			row = append(row, Member{key, raw})
-		}
-	}
-	return row, nil
-}
-
-// renderPayload puts a whole body into one line.
-func renderPayload(row []Member, r *record.Request) ([]Member, error) {
-	if !ValidValue(r.Body) {
-		return row, errors.New("read body: not JSON")
-	}
-	body := r.Body
-	if bytes.ContainsAny(body, "\r\n") {
-		var b bytes.Buffer
-		if err := json.Compact(&b, body); err != nil {
-			return row, fmt.Errorf("read body: %w", err)
-		}
-		body = b.Bytes()
-	}
-	return append(row, Member{"payload", body}), nil
 }

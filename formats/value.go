@@ -316,31 +316,34 @@ func (p *valueParser) number() error {
 	return nil
 }
 
-// keySet notices a key that occurs twice; small sets live in a slice.
+// keySet notices a key that occurs twice; small sets cost no allocation.
 type keySet struct {
-	few  []string
+	few  [fewKeys]string
+	n    int
 	many map[string]struct{}
 }
 
 const fewKeys = 16
 
 func (s *keySet) add(key string) bool {
-	if s.many == nil {
-		for _, k := range s.few {
-			if k == key {
-				return false
-			}
+	if s.many != nil {
+		_, twice := s.many[key]
+		s.many[key] = struct{}{}
+		return !twice
+	}
+	for _, k := range s.few[:s.n] {
+		if k == key {
+			return false
 		}
-		if s.few = append(s.few, key); len(s.few) > fewKeys {
-			s.many = make(map[string]struct{}, 2*fewKeys)
-			for _, k := range s.few {
-				s.many[k] = struct{}{}
-			}
-		}
+	}
+	if s.n < fewKeys {
+		s.few[s.n] = key
+		s.n++
 		return true
 	}
-	if _, ok := s.many[key]; ok {
-		return false
+	s.many = make(map[string]struct{}, 2*fewKeys)
+	for _, k := range s.few {
+		s.many[k] = struct{}{}
 	}
 	s.many[key] = struct{}{}
 	return true
