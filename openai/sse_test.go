@@ -22,7 +22,7 @@ func collect(er *EventReader) ([]event, error) {
 	var got []event
 	for {
 		ev, err := er.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return got, nil
 		}
 		if err != nil {

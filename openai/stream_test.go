@@ -102,7 +102,7 @@ func runStream(r io.Reader) (*Stream, string, error) {
 	var outs []string
 	for {
 		ev, err := er.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return s, strings.Join(outs, "|"), nil
 		}
 		if err != nil {

@@ -50,7 +50,7 @@ func (e *engine) answer(ctx context.Context, a *attempt, resp *http.Response, j 
 	res := &j.res
 	body, err := e.decoded(resp)
 	if err != nil {
-		e.settle(ctx, res, openai.BadResponse, err.Error())
+		e.settle(res, openai.BadResponse, err.Error())
 		return
 	}
 	n, err := sniff(body, rd.head[:])
@@ -61,9 +61,10 @@ func (e *engine) answer(ctx context.Context, a *attempt, resp *http.Response, j 
 		e.plain(ctx, res, rd, rest)
 	case bodyOther:
 		res.End = e.clock.now()
-		e.settle(ctx, res, openai.BadResponse, fmt.Sprintf("the answer is neither events nor JSON: found %q", snippet(head)))
+		e.settle(res, openai.BadResponse, fmt.Sprintf("the answer is neither events nor JSON: found %q", snippet(head)))
 	default:
-		e.streamed(ctx, a, res, rd, rest, drained)
+		rd.events.Reset(rest)
+		e.streamed(ctx, a, res, rd, drained)
 	}
 	if e.cfg.KeepOutput {
 		res.Output = append([]byte(nil), rd.stream.Text()...)
@@ -71,8 +72,7 @@ func (e *engine) answer(ctx context.Context, a *attempt, resp *http.Response, j 
 }
 
 // streamed follows the events to the end.
-func (e *engine) streamed(ctx context.Context, a *attempt, res *record.Result, rd *reading, body io.Reader, drained context.CancelCauseFunc) {
-	rd.events.Reset(body)
+func (e *engine) streamed(ctx context.Context, a *attempt, res *record.Result, rd *reading, drained context.CancelCauseFunc) {
 	var end error
 	var timer *time.Timer
 	for {
@@ -92,7 +92,7 @@ func (e *engine) streamed(ctx context.Context, a *attempt, res *record.Result, r
 			defer timer.Stop()
 		}
 	}
-	if end == io.EOF {
+	if errors.Is(end, io.EOF) {
 		end = nil
 	}
 	if !errors.Is(context.Cause(ctx), errDrained) {
@@ -108,7 +108,7 @@ func (e *engine) streamed(ctx context.Context, a *attempt, res *record.Result, r
 	if errors.Is(end, openai.ErrEventTooLarge) {
 		verdict, message = openai.BadResponse, end.Error()
 	}
-	e.settle(ctx, res, verdict, message)
+	e.settle(res, verdict, message)
 }
 
 // moment is when the bytes last read arrived.
@@ -155,11 +155,11 @@ func (e *engine) plain(ctx context.Context, res *record.Result, rd *reading, bod
 			res.Error = cutSentence(res, e.cfg.Timeout)
 			return
 		}
-		e.settle(ctx, res, openai.Truncated, fmt.Sprintf("the answer broke off after %d bytes: %v", len(text), err))
+		e.settle(res, openai.Truncated, fmt.Sprintf("the answer broke off after %d bytes: %v", len(text), err))
 		return
 	}
 	if len(text) > maxAnswer {
-		e.settle(ctx, res, openai.BadResponse, fmt.Sprintf("the answer has more than %d bytes", maxAnswer))
+		e.settle(res, openai.BadResponse, fmt.Sprintf("the answer has more than %d bytes", maxAnswer))
 		return
 	}
 	rd.stream.FeedJSON(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
@@ -169,7 +169,7 @@ func (e *engine) plain(ctx context.Context, res *record.Result, rd *reading, bod
 		res.LastOutput = res.End
 		message = "the answer came as plain JSON, not as a stream"
 	}
-	e.settle(ctx, res, verdict, message)
+	e.settle(res, verdict, message)
 }
 
 func takeUsage(res *record.Result, s *openai.Stream) {
@@ -180,7 +180,7 @@ func takeUsage(res *record.Result, s *openai.Stream) {
 
 // settle gives a result the state that a verdict stands for. A note on a whole
 // answer stays in Error.
-func (e *engine) settle(_ context.Context, res *record.Result, v openai.Verdict, message string) {
+func (e *engine) settle(res *record.Result, v openai.Verdict, message string) {
 	res.Error = message
 	if res.End == record.NoTime {
 		res.End = e.clock.now()

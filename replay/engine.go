@@ -335,14 +335,16 @@ func (e *engine) sender(j *job) {
 func (e *engine) send(j *job) {
 	select {
 	case <-j.ready:
-		if j.err != nil {
-			j.res.State, j.res.Reason = record.NotSent, e.scrub.clean(j.err.Error())
-		} else {
-			e.exchange(e.life, j)
-		}
-	case <-e.life.Done():
-		e.queue.drop(j)
+	case <-e.stop.Done():
+	}
+	switch {
+	case e.stop.Err() != nil:
+		e.drop(j)
 		j.res.State, j.res.Reason = record.NotSent, e.stopReason()
+	case j.err != nil:
+		j.res.State, j.res.Reason = record.NotSent, e.scrub.clean(j.err.Error())
+	default:
+		e.exchange(e.life, j)
 	}
 	if next := e.slots.leave(); next != nil {
 		e.start(next, max(e.clock.now(), next.due))
@@ -353,9 +355,15 @@ func (e *engine) send(j *job) {
 
 // abandon ends a job that was not sent.
 func (e *engine) abandon(j *job, why string) {
-	e.queue.drop(j)
+	e.drop(j)
 	j.res.State, j.res.Reason = record.NotSent, why
 	e.finish(j)
+}
+
+func (e *engine) drop(j *job) {
+	if e.queue.drop(j) {
+		e.free(j)
+	}
 }
 
 // finish closes a job: whoever waits for it goes on, and its result leaves.

@@ -80,6 +80,7 @@ func identity(r *record.Request, e *engine) record.Result {
 func (e *engine) planBody(j *job, r *record.Request) (why string) {
 	zero := r.OutputTokens == 0 || r.Observed.Failed
 	if zero && e.cfg.ZeroOutput == ZeroSkip {
+		_, _ = e.planner.Plan(r) // its session's later turns may hold it
 		return reasonNoOutput
 	}
 	if e.cfg.MaxOutputTokens > 0 && (j.output == record.Unknown || j.output > e.cfg.MaxOutputTokens) {

@@ -165,10 +165,10 @@ func seq(list []record.Request) iter.Seq2[record.Request, error] {
 // inBubble replays under a false clock: times are exact.
 func inBubble(t *testing.T, h http.Handler, reqs []record.Request, change func(*Config)) (out Outcome, results []record.Result) {
 	t.Helper()
-	return inBubbleCtx(t, context.Background(), h, reqs, change)
+	return inBubbleCtx(context.Background(), t, h, reqs, change)
 }
 
-func inBubbleCtx(t *testing.T, ctx context.Context, h http.Handler, reqs []record.Request, change func(*Config)) (out Outcome, results []record.Result) {
+func inBubbleCtx(ctx context.Context, t *testing.T, h http.Handler, reqs []record.Request, change func(*Config)) (out Outcome, results []record.Result) {
 	t.Helper()
 	b := newBubble(h)
 	c := &collector{}

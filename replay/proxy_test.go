@@ -5,14 +5,15 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
 // R11: the environment's proxy is never taken, a named one always.
 func TestProxy(t *testing.T) {
-	passed := 0
+	var passed atomic.Int64
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		passed++
+		passed.Add(1)
 		if r.URL.Host == "" {
 			t.Errorf("the proxy was asked for %v", r.URL)
 		}
@@ -24,13 +25,13 @@ func TestProxy(t *testing.T) {
 
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("http_proxy", "http://127.0.0.1:1")
-	if out, _ := over(t, url, every(0, 2), nil); out.Completed != 2 || passed != 0 || out.Target.Proxy != "" {
-		t.Errorf("environment: %+v, passed %d", out, passed)
+	if out, _ := over(t, url, every(0, 2), nil); out.Completed != 2 || passed.Load() != 0 || out.Target.Proxy != "" {
+		t.Errorf("environment: %+v, passed %d", out, passed.Load())
 	}
 	named := strings.Replace(proxy.URL, "http://", "http://user:secret@", 1)
 	out, _ := over(t, url, every(0, 2), func(c *Config) { c.Client.Proxy = named })
-	if out.Completed != 2 || passed < 2 || !strings.HasPrefix(out.Target.Proxy, "http://***@127.0.0.1:") {
-		t.Errorf("named: %+v, passed %d", out, passed)
+	if out.Completed != 2 || passed.Load() < 2 || !strings.HasPrefix(out.Target.Proxy, "http://***@127.0.0.1:") {
+		t.Errorf("named: %+v, passed %d", out, passed.Load())
 	}
 	for _, bad := range []string{"%zz", "nohost"} {
 		if _, err := Run(t.Context(), Config{URLs: []string{url}, Client: ClientConfig{Proxy: bad}}, seq(nil)); err == nil {

@@ -32,8 +32,9 @@ type job struct {
 	fields fields
 	held   int64 // bytes held of the body budget
 	err    error
-	// dropped tells the renderer that nobody waits for the body.
-	dropped bool
+	// dropped tells the renderer that nobody waits for the body; drawn that it
+	// is there. Behind queue.mu.
+	dropped, drawn bool
 }
 
 // jobHeap orders jobs by their time, then by their place in the trace.
@@ -131,11 +132,21 @@ func (q *queue) draft(ctx context.Context) *job {
 	}
 }
 
-// drop tells the renderer that j's body is not wanted.
-func (q *queue) drop(j *job) {
+// drop says that j's body is not wanted, and whether it is there already: then
+// it is the caller's to free, else the renderer's.
+func (q *queue) drop(j *job) (drawn bool) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	j.dropped = true
-	q.mu.Unlock()
+	return j.drawn
+}
+
+// deliver says that j's body is there, and whether it is still wanted.
+func (q *queue) deliver(j *job) (wanted bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	j.drawn = true
+	return !j.dropped
 }
 
 // budget bounds how many bytes are held at once. One request of any size is

@@ -21,6 +21,9 @@ func (e *engine) render() {
 			return
 		}
 		e.draft(j)
+		if !e.queue.deliver(j) {
+			e.free(j)
+		}
 		close(j.ready)
 	}
 }
@@ -33,9 +36,17 @@ func (e *engine) draft(j *job) {
 	}
 	j.body, j.err = e.body(j)
 	if j.err != nil {
-		e.drafts.give(j.held)
-		j.held = 0
+		e.free(j)
 	}
+}
+
+// free gives up what was drafted for a job that is not sent.
+func (e *engine) free(j *job) {
+	if j.body != nil && cap(*j.body) <= maxPooled {
+		bufferPool.Put(j.body)
+	}
+	e.drafts.give(j.held)
+	j.body, j.held = nil, 0
 }
 
 func (e *engine) body(j *job) (*[]byte, error) {

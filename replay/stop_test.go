@@ -30,7 +30,7 @@ func TestInterrupt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(lead+550*ms, cancel)
-				out, results := inBubbleCtx(t, ctx, answers(slow), every(100*ms, 100), func(cfg *Config) { cfg.Grace = c.grace })
+				out, results := inBubbleCtx(ctx, t, answers(slow), every(100*ms, 100), func(cfg *Config) { cfg.Grace = c.grace })
 				if out.Completed != c.completed || out.Cancelled != c.cancelled || out.NotSent != c.notSent || !out.Interrupted {
 					t.Errorf("%+v", out)
 				}
@@ -74,7 +74,7 @@ func TestInterruptWithWaiters(t *testing.T) {
 				reqs[i].Session = "t"
 			}
 		}
-		out, results := inBubbleCtx(t, ctx, answers(slow), reqs, func(c *Config) { c.Sessions, c.MaxConcurrency = Closed, 1 })
+		out, results := inBubbleCtx(ctx, t, answers(slow), reqs, func(c *Config) { c.Sessions, c.MaxConcurrency = Closed, 1 })
 		if out.Completed != 2 || out.NotSent != 18 || len(results) != 20 {
 			t.Errorf("%+v, %d results", out, len(results))
 		}

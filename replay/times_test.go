@@ -199,3 +199,18 @@ func TestShortAnswersAreTold(t *testing.T) {
 		}
 	})
 }
+
+// What is rendered but not sent gives its room in the look-ahead back.
+func TestShedRequestsFreeTheLookAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reqs := append(every(5*ms, 100), every(0, 1)...)
+		last := &reqs[100]
+		last.Row, last.Arrival = 100, 5*time.Second
+		out, results := inBubble(t, answers(scripted(step{time.Second, word + done})), reqs, func(c *Config) {
+			c.MaxInFlight, c.LookAhead = 1, 2048
+		})
+		if out.Completed != 2 || out.NotSent != 99 || results[100].Sent != 5*time.Second {
+			t.Errorf("%+v, last sent %v", out, results[100].Sent)
+		}
+	})
+}

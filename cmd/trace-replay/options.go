@@ -89,7 +89,7 @@ func (o *options) bind() *pflag.FlagSet {
 	f.BoolVar(&o.insecure, "insecure", false, "do not check the server's certificate")
 	f.StringVar(&o.proxy, "proxy", "", "send through the HTTP proxy at this `URL`; the environment's proxies are never used")
 	f.BoolVar(&o.saveOutput, "save-output", false, "keep the answers' text in the recording")
-	f.Int64Var(&o.seed, "seed", 0, "`seed` of what is drawn at random, but for the salt of --fresh")
+	f.Int64Var(&o.seed, "seed", 0, "`seed` of what the built-in server draws at random; recorded")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and send nothing")
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON")
 	return f

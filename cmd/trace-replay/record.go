@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"retrace/analysis"
 	"retrace/formats"
@@ -53,6 +54,9 @@ func (r *runner) replay(ctx context.Context, trace *formats.Trace) int {
 		return r.stopped(ctx, err)
 	}
 	footer := record.Footer{Interrupted: out.Interrupted, Notes: out.Notes}
+	if len(out.Target.Addresses) > 0 {
+		footer.Notes = append(footer.Notes, "server names were resolved once, to "+strings.Join(out.Target.Addresses, ", "))
+	}
 	if err == nil {
 		err = r.fileErr
 	}

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -157,7 +159,7 @@ func (c *command) main(ctx context.Context, source formats.Options) int {
 	report := trace.Report()
 	lossy := report.Lossy()
 	if c.o.dryRun {
-		return c.dryRun(&cfg, trace, plan, lossy)
+		return c.dryRun(&cfg, trace, lossy)
 	}
 	stop, err := c.startSims(&cfg)
 	if err != nil {
@@ -261,7 +263,7 @@ func (c *command) compareWindow(plan *survey, source formats.Options, stop func(
 }
 
 // dryRun adds the predicted hits to the plan.
-func (c *command) dryRun(cfg *replay.Config, trace *formats.Trace, plan *survey, lossy bool) int {
+func (c *command) dryRun(cfg *replay.Config, trace *formats.Trace, lossy bool) int {
 	p, err := replay.Predict(*cfg, trace.Requests())
 	if err != nil {
 		return c.fail(err)
@@ -274,7 +276,6 @@ func (c *command) dryRun(cfg *replay.Config, trace *formats.Trace, plan *survey,
 		c.warn("%d requests could not be planned", p.Left)
 	}
 	fmt.Fprintln(c.stdout, "plan: dry run, nothing was sent")
-	_ = plan
 	if lossy {
 		report := trace.Report()
 		c.tellLosses(&report)
@@ -284,8 +285,8 @@ func (c *command) dryRun(cfg *replay.Config, trace *formats.Trace, plan *survey,
 }
 
 func (c *command) tellLosses(report *formats.Report) {
-	for reason, n := range report.Skipped {
-		c.warn("%d rows skipped: %s", n, reason)
+	for _, reason := range slices.Sorted(maps.Keys(report.Skipped)) {
+		c.warn("%d rows skipped: %s", report.Skipped[reason], reason)
 	}
 	for _, l := range report.Losses {
 		c.warn("%s", l)
@@ -304,7 +305,9 @@ func (c *command) startSims(cfg *replay.Config) (stop func(), err error) {
 		if u != sim {
 			continue
 		}
-		s, err := simserver.New(simserver.DefaultConfig())
+		config := simserver.DefaultConfig()
+		config.Seed = uint64(c.o.seed)
+		s, err := simserver.New(config)
 		if err == nil {
 			err = s.Start("127.0.0.1:0")
 		}

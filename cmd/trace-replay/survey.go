@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"retrace/record"
@@ -106,7 +107,7 @@ func (s *survey) print(w io.Writer, o *options, cfg *replay.Config) {
 		fmt.Fprintf(w, ", first at %v, last at %v (span %v%s)", scale(s.first), scale(s.last), scale(s.last-s.first), speed)
 	}
 	if rate := s.mean(); rate > 0 {
-		fmt.Fprintf(w, ", %.3g requests/s", rate*cfg.Speed)
+		fmt.Fprintf(w, ", %s requests/s", perSecond(rate*cfg.Speed))
 	}
 	fmt.Fprintf(w, "\nplan: %d input tokens", s.input)
 	if s.inputUnknown > 0 {
@@ -193,5 +194,14 @@ func compareRates(window, file *survey) string {
 	if mean == 0 || median == 0 || (mean < median*farOff && mean > median/farOff) {
 		return ""
 	}
-	return fmt.Sprintf("the chosen window has %.3g requests/s on average, the file's median is %.3g: it is not like the rest", mean, median)
+	return fmt.Sprintf("the chosen window has %s requests/s on average, the file's median is %s: it is not like the rest",
+		perSecond(mean), perSecond(median))
+}
+
+// perSecond is a rate to three digits, or to the unit where it has more.
+func perSecond(rate float64) string {
+	if rate >= 100 {
+		return strconv.FormatFloat(rate, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(rate, 'g', 3, 64)
 }
