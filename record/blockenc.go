@@ -1,6 +1,9 @@
 package record
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // How a request's blocks follow from those of an earlier one of its chunk.
 const (
@@ -17,8 +20,9 @@ const (
 // they come. It keeps their blocks until the chunk is written.
 type blockEncoder struct {
 	table   blockTable
-	locals  []uint32   // of all requests, one after another
-	start   []int      // request → its first local; one more at the end
+	runs    []localRun // of all requests, one after another
+	start   []int      // request → its first run; one more at the end
+	count   []int      // request → its number of blocks
 	lengths [][2]int64 // request → input and output
 	last    []int32    // local number → the latest request that has it
 	newest  uint64     // one past the largest block id seen in the file
@@ -28,7 +32,7 @@ type blockEncoder struct {
 // begin starts a chunk.
 func (e *blockEncoder) begin() {
 	e.table.reset()
-	e.locals, e.last, e.lengths = e.locals[:0], e.last[:0], e.lengths[:0]
+	e.runs, e.last, e.lengths, e.count = e.runs[:0], e.last[:0], e.lengths[:0], e.count[:0]
 	e.start = append(e.start[:0], 0)
 	e.odd = false
 }
@@ -45,17 +49,14 @@ func (e *blockEncoder) finish(cols *columns) {
 
 // sameBlocks says whether blocks are those of request i.
 func (e *blockEncoder) sameBlocks(i int, blocks []uint64) bool {
-	locals := e.locals[e.start[i]:e.start[i+1]]
-	if len(locals) != len(blocks) {
-		return false
-	}
-	ids := e.table.ids
-	for k, n := range locals {
-		if ids[n] != blocks[k] {
+	for _, run := range e.runs[e.start[i]:e.start[i+1]] {
+		n := int(run.n)
+		if n > len(blocks) || !slices.Equal(e.table.ids[run.start:][:n], blocks[:n]) {
 			return false
 		}
+		blocks = blocks[n:]
 	}
-	return true
+	return len(blocks) == 0
 }
 
 // impliedBlocks is ⌈input/size⌉, 0 where the input is unknown or the trace has no blocks.
@@ -69,18 +70,21 @@ func impliedBlocks(input int64, size int) int64 {
 // add writes the next request: mode, parent, lengths.
 func (e *blockEncoder) add(cols *columns, r *Request, blockSize int) {
 	i, before := len(e.lengths), len(e.table.ids)
-	e.locals = e.table.numbers(room(e.locals, len(r.Blocks)), r.Blocks)
-	locals := e.locals[e.start[i]:]
-	e.start = append(e.start, len(e.locals))
+	e.runs = e.table.numbers(e.runs, r.Blocks)
+	runs := e.runs[e.start[i]:]
+	e.start, e.count = append(e.start, len(e.runs)), append(e.count, len(r.Blocks))
 	e.last = room(e.last, len(e.table.ids)-before)[:len(e.table.ids)]
-	parent, shared := e.parent(locals, before)
-	for _, k := range locals {
-		e.last[k] = int32(i)
+	parent, shared := e.parent(runs, uint32(before))
+	for _, run := range runs {
+		touched := e.last[run.start:][:run.n]
+		for k := range touched {
+			touched[k] = int32(i)
+		}
 	}
 	mode := e.mode(i, parent, shared)
-	if len(e.table.ids)-before != len(locals)-shared {
+	if len(e.table.ids)-before != len(r.Blocks)-shared {
 		mode |= modeRuns
-		cols[colRuns] = appendRuns(cols[colRuns], locals[shared:], uint32(before))
+		cols[colRuns] = appendRuns(cols[colRuns], runs, shared, uint32(before))
 	}
 	if mode&3 >= modeParent {
 		back := i - parent - 1
@@ -133,21 +137,48 @@ func room[T any](s []T, n int) []T {
 // parent is the latest request that has the last of the leading known blocks,
 // and how many leading blocks it really shares. Local numbers from before on
 // are new with this request.
-func (e *blockEncoder) parent(locals []uint32, before int) (request, shared int) {
-	known := 0
-	for known < len(locals) && int(locals[known]) < before {
-		known++
+func (e *blockEncoder) parent(runs []localRun, before uint32) (request, shared int) {
+	known, last := 0, uint32(0)
+	for _, run := range runs {
+		if run.start >= before {
+			break
+		}
+		n := min(run.n, before-run.start)
+		known, last = known+int(n), run.start+n-1
+		if n < run.n {
+			break
+		}
 	}
 	if known == 0 {
 		return 0, 0
 	}
-	request = int(e.last[locals[known-1]])
-	theirs := e.locals[e.start[request]:e.start[request+1]]
-	n := min(known, len(theirs))
-	for shared < n && locals[shared] == theirs[shared] {
-		shared++
+	request = int(e.last[last])
+	return request, min(known, commonPrefix(runs, e.runs[e.start[request]:e.start[request+1]]))
+}
+
+// commonPrefix is how many leading blocks a and b have in common.
+func commonPrefix(a, b []localRun) (n int) {
+	var x, y localRun // what is left of the current runs
+	for {
+		if x.n == 0 {
+			if len(a) == 0 {
+				return n
+			}
+			x, a = a[0], a[1:]
+		}
+		if y.n == 0 {
+			if len(b) == 0 {
+				return n
+			}
+			y, b = b[0], b[1:]
+		}
+		if x.start != y.start {
+			return n
+		}
+		m := min(x.n, y.n)
+		n += int(m)
+		x, y = localRun{x.start + m, x.n - m}, localRun{y.start + m, y.n - m}
 	}
-	return request, shared
 }
 
 // mode is the shortest way to name the parent of request i.
@@ -157,24 +188,31 @@ func (e *blockEncoder) mode(i, parent, shared int) int {
 		return modeNone
 	case shared == 1 && parent == i-1:
 		return modeFirst
-	case shared == e.start[parent+1]-e.start[parent]-1:
+	case shared == e.count[parent]-1:
 		return modeParent
 	}
 	return modePart
 }
 
-// appendRuns writes local numbers as runs: zigzag(start − next), length, where
-// next is the number that the next new block gets.
-func appendRuns(dst []byte, locals []uint32, next uint32) []byte {
-	for len(locals) > 0 {
-		n := 1
-		for n < len(locals) && locals[n] == locals[0]+uint32(n) {
-			n++
+// appendRuns writes runs but for their first skip blocks: zigzag(start − next),
+// length, where next is the number that the next new block gets.
+func appendRuns(dst []byte, runs []localRun, skip int, next uint32) []byte {
+	for len(runs) > 0 {
+		run := runs[0]
+		runs = runs[1:]
+		if int(run.n) <= skip {
+			skip -= int(run.n)
+			continue
 		}
-		dst = appendZigzag(dst, int64(locals[0])-int64(next))
-		dst = binary.AppendUvarint(dst, uint64(n))
-		next = max(next, locals[0]+uint32(n))
-		locals = locals[n:]
+		run = localRun{run.start + uint32(skip), run.n - uint32(skip)}
+		skip = 0
+		for len(runs) > 0 && runs[0].start == run.start+run.n {
+			run.n += runs[0].n
+			runs = runs[1:]
+		}
+		dst = appendZigzag(dst, int64(run.start)-int64(next))
+		dst = binary.AppendUvarint(dst, uint64(run.n))
+		next = max(next, run.start+run.n)
 	}
 	return dst
 }

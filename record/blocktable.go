@@ -109,40 +109,43 @@ func (t *blockTable) grow() {
 	}
 }
 
-// numbers appends the local numbers of ids to dst.
-func (t *blockTable) numbers(dst []uint32, ids []uint64) []uint32 {
+// localRun is n blocks with successive local numbers.
+type localRun struct{ start, n uint32 }
+
+// numbers appends the local numbers of ids to dst, as runs.
+func (t *blockTable) numbers(dst []localRun, ids []uint64) []localRun {
 	t.ids = room(t.ids, len(ids))
-	for k := 0; k < len(ids); {
-		fresh := len(t.ids)
-		n := int(t.number(ids[k]))
-		dst = append(dst, uint32(n))
-		k++
-		if n == fresh && ids[k-1] == t.max && len(t.runs) > 0 && t.runs[len(t.runs)-1].start+uint64(t.runs[len(t.runs)-1].n)-1 == t.max {
-			m := t.extend(ids[k-1:])
-			for range m {
+	for len(ids) > 0 {
+		fresh := uint32(len(t.ids))
+		start, n := t.number(ids[0]), 1
+		if start == fresh {
+			n += t.extend(ids)
+		} else {
+			known := t.ids[start:]
+			known = known[:min(len(known), len(ids))]
+			for n < len(known) && known[n] == ids[n] {
 				n++
-				dst = append(dst, uint32(n))
 			}
-			k += m
-			continue
 		}
-		for n++; k < len(ids) && n < len(t.ids) && t.ids[n] == ids[k]; n++ {
-			dst = append(dst, uint32(n))
-			k++
-		}
+		dst = append(dst, localRun{start, uint32(n)})
+		ids = ids[n:]
 	}
 	return dst
 }
 
-// extend lets the latest run, whose end is ids[0], go on as ids do, and is
-// how many ids that takes.
+// extend lets the latest run go on as ids do, where ids[0], which is new, is
+// its end; it is how many more ids that takes.
 func (t *blockTable) extend(ids []uint64) int {
+	k := len(t.runs) - 1
+	if k < 0 || ids[0] != t.max || t.runs[k].start+uint64(t.runs[k].n)-1 != t.max {
+		return 0
+	}
 	n := 1
 	for n < len(ids) && ids[n] == ids[n-1]+1 && ids[n] != 0 {
 		n++
 	}
 	t.ids = append(t.ids, ids[1:n]...)
 	t.max = ids[n-1]
-	t.runs[len(t.runs)-1].n += uint32(n - 1)
+	t.runs[k].n += uint32(n - 1)
 	return n - 1
 }

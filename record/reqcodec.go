@@ -118,6 +118,7 @@ func (c *requestCodec) decodeColumns(h chunkHead) error {
 	if c.dec == nil {
 		c.dec = new(blockDecoder)
 	}
+	c.one = NewRequest()
 	if err := c.dec.decode(&c.out, h.count, c.blockSize); err != nil {
 		return err
 	}
@@ -139,18 +140,14 @@ func (c *requestCodec) decodeColumns(h chunkHead) error {
 
 // at is the record i of the chunk, good until the next call.
 func (c *requestCodec) at(i int) *Request {
-	r := &c.one
+	r := &c.one // blank but for what is set here
 	if len(c.recs) > 0 {
 		r = &c.recs[i]
-	} else {
-		*r = plainRequest
 	}
 	r.Arrival, r.Row = time.Duration(c.arrivals[i]), c.rows[i]
 	r.InputTokens, r.OutputTokens, r.Blocks = c.dec.input[i], c.dec.output[i], c.dec.blocks[i]
 	return r
 }
-
-var plainRequest = NewRequest()
 
 // blanks is recs with n blank records.
 func blanks[T any](recs []T, n int, blank T) []T {

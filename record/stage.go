@@ -82,9 +82,9 @@ func (p *plainRecord) restore(r *Request) {
 	r.Arrival, r.InputTokens, r.OutputTokens, r.Row = time.Duration(p.arrival), p.input, p.output, p.row
 }
 
-// same says whether b is a plain request with these numbers.
+// same says whether b, a plain request, has these numbers.
 func (p *plainRecord) same(b *Request) bool {
-	return p.arrival == int64(b.Arrival) && p.input == b.InputTokens && p.output == b.OutputTokens && p.row == b.Row && isPlain(b)
+	return p.arrival == int64(b.Arrival) && p.input == b.InputTokens && p.output == b.OutputTokens && p.row == b.Row
 }
 
 // deepCopy makes c a copy of r that shares none of its memory, but for Blocks,
