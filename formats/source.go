@@ -156,16 +156,18 @@ func (s *Source) cut(err error) error {
 	return nil
 }
 
-// trimLine removes the white space around a row: blanks, tabs, a carriage return.
+// trimLine removes the white space around a row: blanks, tabs, carriage returns.
 func trimLine(line []byte) []byte {
-	for len(line) > 0 && line[len(line)-1] <= ' ' {
+	for len(line) > 0 && isLineSpace(line[len(line)-1]) {
 		line = line[:len(line)-1]
 	}
-	for len(line) > 0 && (line[0] == ' ' || line[0] == '\t' || line[0] == '\r') {
+	for len(line) > 0 && isLineSpace(line[0]) {
 		line = line[1:]
 	}
 	return line
 }
+
+func isLineSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
 
 // lineReader splits a stream into lines in one buffer that grows to the
 // longest line.
