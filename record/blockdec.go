@@ -13,12 +13,11 @@ type blockDecoder struct {
 	count  [maxRecords]int32
 	input  [maxRecords]int64
 	output [maxRecords]int64
-	blocks [maxRecords][]uint64
-	total  int      // of count
-	ids    []uint64 // local number → block id
-	reuse  bool     // the blocks need not outlive the next chunk
-	all    []uint64 // memory for all of them, where reuse
-	slab   []uint64 // what is left of the latest allocation
+	offset [maxRecords + 1]int32 // record → its first block
+	total  int                   // of count
+	ids    []uint64              // local number → block id
+	blocks []uint64              // of all records, one after another
+	reuse  bool                  // the blocks need not outlive the next chunk
 }
 
 // lengthColumns are the cursors of the first pass.
@@ -180,43 +179,23 @@ func (d *blockDecoder) originalRuns(cur *cursor) error {
 	return cur.done()
 }
 
-// slabIDs is how many block ids are allocated at a time: few enough to stay in
-// the fastest cache between being zeroed and being filled.
-const slabIDs = 2048
-
-// own is memory for the n blocks of a record that is to keep them.
-func (d *blockDecoder) own(n int) []uint64 {
-	if n > len(d.slab) {
-		if n > slabIDs/4 {
-			return make([]uint64, n)
-		}
-		d.slab = make([]uint64, slabIDs)
-	}
-	own := d.slab[:n:n]
-	d.slab = d.slab[n:]
-	return own
-}
-
 // expand is the second pass: every record's blocks.
 func (d *blockDecoder) expand(cols *columns, records int) error {
 	if d.reuse {
-		d.all = resize(d.all, d.total)
-		d.slab = d.all
+		d.blocks = resize(d.blocks, d.total)
+	} else {
+		d.blocks = make([]uint64, d.total)
 	}
 	runs := cursor{b: cols[colRuns]}
-	next := 0
+	next, at := 0, 0
 	for i := range records {
-		n, shared := int(d.count[i]), int(d.shared[i])
-		d.blocks[i] = nil
-		if n == 0 {
-			continue
+		d.offset[i] = int32(at)
+		own := d.blocks[at : at+int(d.count[i])]
+		at += len(own)
+		if shared := int(d.shared[i]); shared > 0 {
+			from := d.offset[d.parent[i]]
+			own = own[copy(own, d.blocks[from:int(from)+shared]):]
 		}
-		own := d.own(n)
-		d.blocks[i] = own
-		if shared > 0 {
-			copy(own, d.blocks[d.parent[i]][:shared])
-		}
-		own = own[shared:]
 		if cols[colMode][i]&modeRuns != 0 {
 			if next = d.runs(&runs, own, next); runs.err != nil {
 				return fmt.Errorf("record %d: column ru: %w", i, runs.err)
@@ -226,9 +205,9 @@ func (d *blockDecoder) expand(cols *columns, records int) error {
 		if len(own) > len(d.ids)-next {
 			return fmt.Errorf("record %d: %d new blocks where %d are left", i, len(own), len(d.ids)-next)
 		}
-		copy(own, d.ids[next:])
-		next += len(own)
+		next += copy(own, d.ids[next:])
 	}
+	d.offset[records] = int32(at)
 	if err := runs.done(); err != nil {
 		return fmt.Errorf("column ru: %w", err)
 	}
@@ -236,6 +215,15 @@ func (d *blockDecoder) expand(cols *columns, records int) error {
 		return fmt.Errorf("%d of %d block ids are used", next, len(d.ids))
 	}
 	return nil
+}
+
+// of is the blocks of record i, nil where it has none.
+func (d *blockDecoder) of(i int) []uint64 {
+	from, to := d.offset[i], d.offset[i+1]
+	if from == to {
+		return nil
+	}
+	return d.blocks[from:to:to]
 }
 
 // runs fills own from runs of local numbers, and is the next new number after them.

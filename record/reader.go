@@ -159,8 +159,8 @@ func (r *Reader) Close() error {
 }
 
 // Requests yields the requests in the file's order. What a request points to
-// stays its own; neighbours share allocations, so one that is kept may keep
-// those of some others.
+// stays its own; the blocks of a chunk's requests are one allocation, which
+// one that is kept keeps.
 func (r *Reader) Requests() iter.Seq2[Request, error] {
 	return records(r, itemRequests, &requestCodec{blockSize: r.header.BlockSize})
 }

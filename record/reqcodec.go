@@ -145,7 +145,7 @@ func (c *requestCodec) at(i int) *Request {
 		r = &c.recs[i]
 	}
 	r.Arrival, r.Row = time.Duration(c.arrivals[i]), c.rows[i]
-	r.InputTokens, r.OutputTokens, r.Blocks = c.dec.input[i], c.dec.output[i], c.dec.blocks[i]
+	r.InputTokens, r.OutputTokens, r.Blocks = c.dec.input[i], c.dec.output[i], c.dec.of(i)
 	return r
 }
 
