@@ -84,7 +84,7 @@ func TestStrict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, strings.Join(c.Lost, "\n"), "mooncake cannot carry: model (1 requests)", "kind (1 requests)")
+	contains(t, strings.Join(c.Lost, "\n"), "mooncake cannot carry: model (1 request)", "kind (1 request)")
 	got, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
@@ -105,14 +105,21 @@ func TestStrict(t *testing.T) {
 // Bodies of other formats go to Mooncake as payloads, whole.
 func TestPayloadOfOthers(t *testing.T) {
 	in := file(t, "in", `{"retrace":"requests/1","source":"other","origin_ns":0}
-{"row":0,"arrival_ns":0,"api":"chat","body_text":"{\"messages\": [],\n \"n\":1.0}"}`)
+{"row":0,"arrival_ns":0,"api":"chat","body_text":"{\"messages\": [],\n \"n\":1.0}"}
+{"row":1,"arrival_ns":0,"api":"chat","body_text":"no JSON","input_tokens":3}
+{"row":2,"arrival_ns":0}`)
 	var out bytes.Buffer
-	if _, err := formats.Convert([]string{in}, formats.Options{}, formats.Target{Path: "-", Format: "mooncake", Stdout: &out}); err != nil {
+	c, err := formats.Convert([]string{in}, formats.Options{}, formats.Target{Path: "-", Format: "mooncake", Stdout: &out})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"timestamp":0,"payload":{"messages":[],"n":1.0}}` + "\n"; out.String() != want {
+	if want := `{"timestamp":0,"payload":{"messages":[],"n":1.0}}
+{"timestamp":0,"input_length":3}
+{"timestamp":0}
+`; out.String() != want {
 		t.Errorf("got %s, want %s", &out, want)
 	}
+	contains(t, strings.Join(c.Lost, "\n"), "bodies that are not JSON (1 request)", "requests of unknown input length")
 }
 
 func TestSelectionOrder(t *testing.T) {

@@ -111,6 +111,11 @@ func (x *exporting) note(r *record.Request) {
 			x.lost[name]++
 		}
 	}
+	if x.format.Loses != nil {
+		if what := x.format.Loses(r); what != "" {
+			x.lost[what]++
+		}
+	}
 	if r.Extra != nil {
 		x.lost["source fields beyond the model"]++
 	}
@@ -120,7 +125,7 @@ func (x *exporting) note(r *record.Request) {
 func (x *exporting) lostList(h *record.Header) []string {
 	var list []string
 	for _, name := range sortedKeys(x.lost) {
-		list = append(list, fmt.Sprintf("%s cannot carry: %s (%d requests)", x.format.Name, name, x.lost[name]))
+		list = append(list, fmt.Sprintf("%s cannot carry: %s (%s)", x.format.Name, name, plural(x.lost[name], "request")))
 	}
 	if x.own {
 		return list

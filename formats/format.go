@@ -41,6 +41,9 @@ type Format struct {
 	SplitsBlocks bool
 	// Carries are the parts of a record.Request that an export can hold.
 	Carries Fields
+	// Loses says what an export loses of one request although Carries names its
+	// parts, "" for nothing; nil where that does not happen.
+	Loses func(r *record.Request) string
 	// Detect looks at the first rows. It never looks at a file's name.
 	Detect func(*Head) Match
 	// NewImporter starts an import, nil where the format is not read.

@@ -22,10 +22,25 @@ func init() {
 		TimeFields: []string{"timestamp", "delay"},
 		Carries: FieldArrival | FieldDelay | FieldInput | FieldOutput | FieldBlocks | FieldSession | FieldTurn |
 			FieldIncrement | FieldBody | FieldPriority,
+		Loses:       mooncakeLoses,
 		Detect:      detectMooncake,
 		NewImporter: func(c ImportConfig) Importer { return newMooncakeImporter(c) },
 		NewExporter: newMooncakeExporter,
 	})
+}
+
+// mooncakeLoses: a row has either lengths or a body, and its body is JSON.
+func mooncakeLoses(r *record.Request) string {
+	body := r.Body != nil && ValidValue(r.Body)
+	switch {
+	case body && r.InputTokens != record.Unknown:
+		return "input tokens beside a body"
+	case !body && r.InputTokens == record.Unknown:
+		return "requests of unknown input length (no reader takes their rows)"
+	case r.Body != nil && !body:
+		return "bodies that are not JSON"
+	}
+	return ""
 }
 
 func detectMooncake(h *Head) Match {

@@ -3,7 +3,6 @@ package formats
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -103,9 +102,6 @@ func renderBody(row []Member, r *record.Request, own bool) ([]Member, error) {
 
 // renderPayload puts a whole body into one line.
 func renderPayload(row []Member, r *record.Request) ([]Member, error) {
-	if !ValidValue(r.Body) {
-		return row, errors.New("read body: not JSON")
-	}
 	body := r.Body
 	if bytes.ContainsAny(body, "\r\n") {
 		var b bytes.Buffer

@@ -294,7 +294,8 @@ func (m *mooncakeRenderer) render(r *record.Request) ([]Member, error) {
 	m.row, m.buf = m.row[:0], m.buf[:0]
 	m.time("timestamp", r.Arrival)
 	var err error
-	if r.Body != nil {
+	body := r.Body != nil && (m.own || ValidValue(r.Body))
+	if body {
 		m.row, err = renderBody(m.row, r, m.own)
 	} else if r.InputTokens != record.Unknown {
 		m.num("input_length", r.InputTokens)
@@ -302,7 +303,7 @@ func (m *mooncakeRenderer) render(r *record.Request) ([]Member, error) {
 	if r.OutputTokens != record.Unknown {
 		m.num("output_length", r.OutputTokens)
 	}
-	if len(r.Blocks) > 0 && r.Body == nil {
+	if len(r.Blocks) > 0 && !body {
 		start := len(m.buf)
 		m.buf = appendIDs(m.buf, r.Blocks)
 		m.add("hash_ids", start)
