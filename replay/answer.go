@@ -245,15 +245,15 @@ func kindOf(head []byte, contentType string) bodyKind {
 	if len(text) > 0 && text[0] == '<' {
 		return bodyOther
 	}
-	media, _, err := mime.ParseMediaType(contentType)
-	if err == nil && media == "text/event-stream" || len(text) == 0 {
-		return bodyEvents
-	}
-	for _, field := range []string{":", "data", "event", "id", "retry"} {
+	for _, field := range [...]string{"data", ":", "event", "id", "retry"} { // "" is all of them
 		n := min(len(field), len(text))
 		if string(text[:n]) == field[:n] {
 			return bodyEvents
 		}
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	if err == nil && media == "text/event-stream" {
+		return bodyEvents
 	}
 	return bodyOther
 }

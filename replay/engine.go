@@ -68,11 +68,11 @@ var (
 // ErrStartPassed says that Config.StartAt has gone by before all was ready.
 var ErrStartPassed = errors.New("the time has passed")
 
-// reason is why sending was stopped.
-type reason string
+// stopError is why sending was stopped, as the cause of a context.
+type stopError string
 
 // Error is error's.
-func (r reason) Error() string { return string(r) }
+func (r stopError) Error() string { return string(r) }
 
 // Run replays the requests, which come in the order of their arrivals. It
 // returns when each of them has ended. When ctx is done it stops sending,
@@ -216,9 +216,9 @@ func (e *engine) watch(ctx context.Context, over <-chan struct{}) {
 	}
 	select {
 	case <-ctx.Done():
-		e.halt(reason(reasonInterrupted))
+		e.halt(stopError(reasonInterrupted))
 	case <-limit:
-		e.halt(reason(reasonMaxDuration))
+		e.halt(stopError(reasonMaxDuration))
 	case <-e.stop.Done():
 	case <-over:
 		return
@@ -237,7 +237,7 @@ func (e *engine) watch(ctx context.Context, over <-chan struct{}) {
 
 // stopReason is why sending was stopped, "" where it was not.
 func (e *engine) stopReason() string {
-	var r reason
+	var r stopError
 	if errors.As(context.Cause(e.stop), &r) {
 		return string(r)
 	}
@@ -251,7 +251,7 @@ func (e *engine) fail(err error, why string) {
 		e.failure = err
 	}
 	e.failing.Unlock()
-	e.halt(reason(why))
+	e.halt(stopError(why))
 }
 
 // drain hands the results to the sink, the first error of which ends the run.

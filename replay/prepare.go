@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"regexp"
@@ -84,7 +83,7 @@ func (e *engine) await(ctx context.Context, s *server) error {
 	deadline := time.Now().Add(e.cfg.ReadyTimeout)
 	for {
 		err := e.ready(ctx, s)
-		var wait *notYet
+		var wait *notReadyError
 		if err == nil || !errors.As(err, &wait) || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
@@ -95,11 +94,11 @@ func (e *engine) await(ctx context.Context, s *server) error {
 	}
 }
 
-// notYet wraps what may pass while a server starts.
-type notYet struct{ error }
+// notReadyError wraps what may pass while a server starts.
+type notReadyError struct{ error }
 
 // Unwrap is errors.Unwrap's.
-func (n *notYet) Unwrap() error { return n.error }
+func (n *notReadyError) Unwrap() error { return n.error }
 
 func (e *engine) ready(ctx context.Context, s *server) error {
 	code, _, err := e.get(ctx, s, "/health", 1<<10)
@@ -110,7 +109,7 @@ func (e *engine) ready(ctx context.Context, s *server) error {
 	case err != nil:
 		return err
 	case code >= 500:
-		return &notYet{fmt.Errorf("HTTP %d", code)}
+		return &notReadyError{fmt.Errorf("HTTP %d", code)}
 	}
 	return nil // it answers, whatever it says
 }
@@ -137,7 +136,7 @@ func (e *engine) get(ctx context.Context, s *server, path string, most int64) (c
 		class := a.classify(err)
 		err = fmt.Errorf("%s: %w", class, err)
 		if class == record.ClassConnect || class == record.ClassTruncated {
-			err = &notYet{err}
+			err = &notReadyError{err}
 		}
 		return 0, nil, err
 	}
@@ -246,5 +245,3 @@ func shift(res *record.Result, by time.Duration) {
 		}
 	}
 }
-
-var _ net.Conn = (*conn)(nil)
