@@ -1,6 +1,7 @@
 package formats_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -301,5 +302,31 @@ func TestBodies(t *testing.T) {
 		if r := got.reqs[i]; r.API != want.api || string(r.Body) != want.body {
 			t.Errorf("row %d: %s %s, want %s %s", i+1, r.API, r.Body, want.api, want.body)
 		}
+	}
+}
+
+// The published trace: the sums that its publishers and the case list give.
+func TestPublishedTrace(t *testing.T) {
+	const path = "../../shared/data/mooncake/conversation_trace.jsonl"
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("the published Mooncake trace is not here: %v", err)
+	}
+	got, err := openAll(t, []string{path}, formats.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unique := map[uint64]bool{}
+	for _, r := range got.reqs {
+		for _, id := range r.Blocks {
+			unique[id] = true
+		}
+	}
+	f := got.figures
+	sums := []int64{f.Requests, f.Input, f.Output, f.Blocks, int64(len(unique))}
+	if d := cmp.Diff([]int64{12031, 144793823, 4122048, 288500, 182790}, sums); d != "" {
+		t.Error(d)
+	}
+	if got.header.Quantum != 3*time.Second {
+		t.Errorf("quantum %s", got.header.Quantum)
 	}
 }
