@@ -158,17 +158,13 @@ func (e *EventReader) line() ([]byte, error) {
 			}
 			return nil, e.err
 		}
-		if err := e.fill(); err != nil {
-			return nil, err
-		}
+		e.fill()
 	}
 }
 
 func (e *EventReader) skipBOM() {
 	for e.w-e.r < len(bom) && e.err == nil && bytes.HasPrefix(bom, e.buf[e.r:e.w]) {
-		if e.fill() != nil {
-			break
-		}
+		e.fill()
 	}
 	if bytes.HasPrefix(e.buf[e.r:e.w], bom) {
 		e.r += len(bom)
@@ -189,30 +185,27 @@ func lineEnd(b []byte) int {
 }
 
 // fill reads once; an error of the source is kept for when the buffer is used up.
-func (e *EventReader) fill() error {
+func (e *EventReader) fill() {
 	if e.r > 0 {
 		e.w = copy(e.buf, e.buf[e.r:e.w])
 		e.r = 0
 	}
 	if e.w == len(e.buf) {
 		if e.w >= e.max {
-			return e.tooLarge()
+			_ = e.tooLarge() // kept in e.err
+			return
 		}
 		e.buf = append(e.buf[:e.w], make([]byte, max(4096, e.w))...)
 	}
 	for range 100 {
-		n, err := e.src.Read(e.buf[e.w:])
+		var n int
+		n, e.err = e.src.Read(e.buf[e.w:])
 		e.w += n
-		if err != nil {
-			e.err = err
-			return nil
-		}
-		if n > 0 {
-			return nil
+		if n > 0 || e.err != nil {
+			return
 		}
 	}
 	e.err = io.ErrNoProgress
-	return nil
 }
 
 func (e *EventReader) tooLarge() error {

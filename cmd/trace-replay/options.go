@@ -180,15 +180,11 @@ func (o *options) header() (http.Header, error) {
 	return h, nil
 }
 
-// isToken says whether a header's name is one by RFC 9110, §5.6.2.
+// tokenChars are the characters of a header's name: RFC 9110, §5.6.2.
+const tokenChars = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 func isToken(name string) bool {
-	for _, c := range name {
-		if c > '~' || !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') &&
-			!strings.ContainsRune("!#$%&'*+-.^_`|~", c) {
-			return false
-		}
-	}
-	return name != ""
+	return name != "" && strings.Trim(name, tokenChars) == ""
 }
 
 // config is the replay's configuration but for what the trace decides. A URL

@@ -23,7 +23,7 @@ type runner struct {
 
 	header  record.Header
 	file    *record.FileWriter // nil without -o
-	fileErr error
+	broken  bool               // it cannot be written any more
 	summary *analysis.Run
 	line    *progressLine
 }
@@ -56,9 +56,6 @@ func (r *runner) replay(ctx context.Context, trace *formats.Trace) int {
 	footer := record.Footer{Interrupted: out.Interrupted, Notes: out.Notes}
 	if len(out.Target.Addresses) > 0 {
 		footer.Notes = append(footer.Notes, "server names were resolved once, to "+strings.Join(out.Target.Addresses, ", "))
-	}
-	if err == nil {
-		err = r.fileErr
 	}
 	if r.file != nil {
 		if closeErr := r.file.Close(footer); err == nil && closeErr != nil {
@@ -164,12 +161,12 @@ func withRun(h record.Header, run *record.Run) record.Header {
 // the summary still gets every result.
 func (r *runner) sink(res *record.Result) error {
 	r.summary.Add(res)
-	if r.file == nil || r.fileErr != nil {
+	if r.file == nil || r.broken {
 		return nil
 	}
 	if err := r.file.WriteResult(res); err != nil {
-		r.fileErr = fmt.Errorf("write recording: %w", err)
-		return r.fileErr
+		r.broken = true
+		return fmt.Errorf("write recording: %w", err)
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func (c *command) main(ctx context.Context, source formats.Options) int {
 	if err != nil {
 		return c.stopped(ctx, err)
 	}
-	defer trace.Close() // temporary files alone
+	defer func() { _ = trace.Close() }() // temporary files alone
 	plan, err := c.plan(ctx, trace, source, &cfg)
 	if err != nil {
 		return c.stopped(ctx, err)
@@ -252,7 +252,7 @@ func (c *command) compareWindow(plan *survey, source formats.Options, stop func(
 	if err != nil {
 		return // the window itself was read; nothing is lost
 	}
-	defer whole.Close() // temporary files alone
+	defer func() { _ = whole.Close() }() // temporary files alone
 	file, err := look(whole.Requests(), stop)
 	if err != nil {
 		return
