@@ -1,46 +1,59 @@
 package record
 
 import (
+	"errors"
 	"fmt"
 	"os"
 )
 
+// errCompact says that rewriting a recording lost something. The recording
+// itself is as it was.
+var errCompact = errors.New("the compacted file does not hold what was recorded")
+
 // compact rewrites a recording that was closed in good order into full
-// chunks. The recording is whole without it: where it fails, for want of
-// space, say, the file stays as it is.
+// chunks, where that makes fewer of them. The recording is whole without it:
+// where it fails, for want of space, say, the file stays as it is.
 func (w *FileWriter) compact(f Footer) error {
 	full := func(n int64) int64 { return (n + maxRecords - 1) / maxRecords }
 	c := &w.w.counts
 	if w.w.seq <= full(c.Requests)+full(c.Results)+full(c.Series) {
 		return nil
 	}
-	if info, err := os.Stat(w.path); err != nil || !info.Mode().IsRegular() {
+	info, err := os.Stat(w.path)
+	if err != nil {
+		return fmt.Errorf("compact: %w", err)
+	}
+	if !info.Mode().IsRegular() {
 		return nil
 	}
 	out, err := Create(w.path, w.header)
 	if err != nil {
-		return nil // as above: the recording is whole
+		return err
 	}
-	if err := w.copyTo(out); err != nil {
-		_ = out.Abort()
-		return nil
+	if err = w.copyTo(out); err == nil && !out.holds(c) {
+		err = fmt.Errorf("compact %s: %w", w.path, errCompact)
 	}
-	if got := out.w.counts; got.Requests+int64(len(out.w.requests.plain)) != c.Requests ||
-		got.Results+int64(len(out.w.results.recs)) != c.Results ||
-		got.Series+int64(len(out.w.series.recs)) != c.Series {
-		_ = out.Abort()
-		return fmt.Errorf("compact %s: it does not hold what was written to it", w.path)
+	if err != nil {
+		return errors.Join(err, out.Abort())
 	}
-	_ = out.Close(f) // as above
-	return nil
+	return out.Close(f)
 }
 
+// holds says whether as many records were written to w as c counts.
+func (w *FileWriter) holds(c *Footer) bool {
+	in := w.w
+	return in.counts.Requests+int64(len(in.requests.plain)) == c.Requests &&
+		in.counts.Results+int64(len(in.results.recs)) == c.Results &&
+		in.counts.Series+int64(len(in.series.recs)) == c.Series
+}
+
+// copyTo writes all that the file of w holds to out.
 func (w *FileWriter) copyTo(out *FileWriter) error {
 	r, err := Open(w.path)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // only read
 	for q, err := range r.Requests() {
 		if err == nil {
 			err = out.WriteRequest(&q)

@@ -20,7 +20,7 @@ func frameOffsets(tb testing.TB, b []byte) (at []int) {
 	s := frameScanner{r: bytes.NewReader(b)}
 	for {
 		f, err := s.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return at
 		}
 		if err != nil {
@@ -65,7 +65,7 @@ func TestCorruptions(t *testing.T) {
 		{"none", func(b []byte) []byte { return b }, 6, 0, nil, ""},
 		{"zero bytes", func([]byte) []byte { return nil }, 0, 0, ErrEmpty, ""},
 		{"another file", func([]byte) []byte { return []byte("{\"timestamp\":0}\n") }, 0, 0, ErrNotContainer, ""},
-		{"another zstd file", func([]byte) []byte { return appendRawFrame(nil, []byte(`{"timestamp":0}`)) }, 0, 0, ErrNotContainer, ""},
+		{"another zstd file", func([]byte) []byte { return rawFrame([]byte(`{"timestamp":0}`)) }, 0, 0, ErrNotContainer, ""},
 		{"header only", func(b []byte) []byte { return b[:at[1]] }, 0, Unknown, nil, "no footer"},
 		{"cut in the first chunk", func(b []byte) []byte { return b[:at[2]-5] }, 0, Unknown, nil, "cut short inside a frame"},
 		{"cut between chunks", func(b []byte) []byte { return b[:at[3]] }, 4, Unknown, nil, "no footer"},
@@ -252,7 +252,7 @@ func TestReadErrorIsNoLoss(t *testing.T) {
 func TestHostileLengths(t *testing.T) {
 	header := file(t, content{header: Header{BlockSize: 1}}, 2)
 	header = header[:frameOffsets(t, header)[1]]
-	frame := func(item []byte) []byte { return append(bytes.Clone(header), appendRawFrame(nil, item)...) }
+	frame := func(item []byte) []byte { return append(bytes.Clone(header), rawFrame(item)...) }
 	chunk := func(n int, cols map[int][]byte) []byte {
 		h := chunkHead{kind: itemRequests, count: n}
 		var c columns
@@ -280,11 +280,11 @@ func TestHostileLengths(t *testing.T) {
 		"lengths of other count": chunk(4096, map[int][]byte{colMode: many, colOutputLow: many[:7]}),
 		"4096 × 2^60 exceptions": chunk(4096, map[int][]byte{colMode: many, colInputLow: many, colInputHigh: many, colOutputLow: many, colOutputHigh: many, colExceptionCount: append([]byte{intConst}, binary.AppendUvarint(nil, zigzag(1<<60))...)}),
 		"unknown kind":           frame([]byte("\x82\x63foo\x00")),
-		"header of version 2":    appendRawFrame(nil, []byte("\x83\x67retrace\x02\xa0")),
-		"header with a tag":      appendRawFrame(nil, []byte("\x83\x67retrace\x01\xc0\xa0")),
+		"header of version 2":    rawFrame([]byte("\x83\x67retrace\x02\xa0")),
+		"header with a tag":      rawFrame([]byte("\x83\x67retrace\x01\xc0\xa0")),
 		// {"kind": "trace", "kind": "trace"}
-		"header with a doubled key": appendRawFrame(nil, []byte("\x83\x67retrace\x01\xa2\x64kind\x65trace\x64kind\x65trace")),
-		"header without kind":       appendRawFrame(nil, []byte("\x83\x67retrace\x01\xa0")),
+		"header with a doubled key": rawFrame([]byte("\x83\x67retrace\x01\xa2\x64kind\x65trace\x64kind\x65trace")),
+		"header without kind":       rawFrame([]byte("\x83\x67retrace\x01\xa0")),
 		"bomb":                      append(bytes.Clone(header), bomb(t)...),
 	}
 	for name, b := range cases {
@@ -324,7 +324,7 @@ func TestDamagedColumnsLoseTheirChunkOnly(t *testing.T) {
 	whole := file(t, small(), 2)
 	at := frameOffsets(t, whole)
 	item := (&chunkHead{kind: itemRequests, seq: 1, first: 2, count: 2}).append(nil)
-	bad := appendRawFrame(nil, appendColumns(item, nil, nil))
+	bad := rawFrame(appendColumns(item, nil, nil))
 	b := bytes.Join([][]byte{whole[:at[2]], bad, whole[at[3]:]}, nil)
 	got, err := readAll(b)
 	if err != nil || len(got.requests) != 4 || got.loss == nil {

@@ -84,9 +84,9 @@ func ExampleReader_Loss() {
 func ExampleSorter() {
 	s := record.NewSorter(record.SorterOptions{})
 	defer s.Close()
-	for row, at := range []time.Duration{5, 1, 3} {
+	for row, at := range []time.Duration{5 * time.Second, time.Second, 3 * time.Second} {
 		r := record.NewRequest()
-		r.Row, r.Arrival = int64(row), at*time.Second
+		r.Row, r.Arrival = int64(row), at
 		if err := s.Add(&r, int64(r.Arrival)); err != nil {
 			fmt.Println(err)
 			return

@@ -163,7 +163,10 @@ func (w *FileWriter) Close(f Footer) error {
 			return fmt.Errorf("name %s: %w", w.path, err)
 		}
 	case w.stop != nil:
-		return w.compact(f)
+		// Failing to compact costs nothing but size, unless it shows a fault of ours.
+		if err := w.compact(f); errors.Is(err, errCompact) {
+			return err
+		}
 	}
 	return nil
 }

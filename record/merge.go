@@ -48,7 +48,7 @@ func (r *run) fill() error {
 		}
 	}
 	if loss := r.pass.loss; loss != nil {
-		return errors.Join(loss, err)
+		return loss // even at the end: a run that lacks something is no run
 	}
 	return err
 }
@@ -103,10 +103,10 @@ func mergeRuns(paths []string, yield func(*Request, int64) bool) error {
 			heap.Fix(&h, 0)
 			continue
 		}
-		switch err := r.fill(); err {
-		case nil:
+		switch err := r.fill(); {
+		case err == nil:
 			heap.Fix(&h, 0)
-		case io.EOF:
+		case errors.Is(err, io.EOF):
 			heap.Pop(&h)
 			_ = r.file.Close() // only read
 		default:

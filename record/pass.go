@@ -65,7 +65,7 @@ func (p *pass) lostChunk(h chunkHead, offset int64, err error) {
 func (p *pass) header() (Header, error) {
 	f, err := p.scan.next()
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return Header{}, ErrEmpty
 	case errors.Is(err, errNotFrame):
 		return Header{}, ErrNotContainer
@@ -95,11 +95,11 @@ func (p *pass) note(f frame, item []byte) {
 func (p *pass) chunk() (h chunkHead, offset int64, cur *cursor, err error) {
 	for {
 		f, err := p.scan.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			p.finish(p.scan.offset())
 			return chunkHead{}, 0, nil, io.EOF
 		}
-		if bad, ok := errors.AsType[*badFrame](err); ok {
+		if bad, ok := errors.AsType[*frameError](err); ok {
 			if err := p.badFrame(bad); err != nil {
 				return chunkHead{}, 0, nil, err
 			}
@@ -135,7 +135,7 @@ func (p *pass) name() string {
 }
 
 // badFrame notes bytes that are no frame and looks for the next one.
-func (p *pass) badFrame(bad *badFrame) error {
+func (p *pass) badFrame(bad *frameError) error {
 	switch {
 	case p.seekSeen:
 		p.report(bad.offset, -1, errBehind)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -75,7 +76,7 @@ func TestPythonReader(t *testing.T) {
 }
 
 func stderrOf(err error) []byte {
-	if e, ok := err.(*exec.ExitError); ok {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		return e.Stderr
 	}
 	return nil

@@ -66,15 +66,11 @@ func openFile(f *os.File) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	end, err := readTail(f, info.Size())
-	if err != nil {
-		_ = r.Close()
+	if r.footer, err = readTail(f, info.Size()); err != nil {
+		_ = r.Close() // the file is the caller's still
 		return nil, err
 	}
 	r.file, r.size = f, info.Size()
-	if end.found {
-		r.footer = &end.footer
-	}
 	return r, nil
 }
 
@@ -195,7 +191,7 @@ func records[T any](r *Reader, kind string, d decoder[T]) iter.Seq2[T, error] {
 		defer r.end(p)
 		for {
 			h, offset, cur, err := p.chunk()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			if err != nil {

@@ -27,14 +27,14 @@ type frame struct {
 	skippable bool
 }
 
-// badFrame is what a scanner says of bytes that are no frame of ours.
-type badFrame struct {
+// frameError is what a scanner says of bytes that are no frame of ours.
+type frameError struct {
 	offset int64
 	err    error
 }
 
-func (e *badFrame) Error() string { return fmt.Sprintf("at byte %d: %v", e.offset, e.err) }
-func (e *badFrame) Unwrap() error { return e.err }
+func (e *frameError) Error() string { return fmt.Sprintf("at byte %d: %v", e.offset, e.err) }
+func (e *frameError) Unwrap() error { return e.err }
 
 var (
 	errCut      = errors.New("the file is cut short inside a frame")
@@ -74,7 +74,7 @@ func (s *frameScanner) room(n int) {
 	s.pos, s.buf = 0, to
 }
 
-// next is the next frame, io.EOF at a clean end, a *badFrame where the bytes
+// next is the next frame, io.EOF at a clean end, a *frameError where the bytes
 // are none (pos stays before them), or the reader's error.
 func (s *frameScanner) next() (frame, error) {
 	if !s.need(1) {
@@ -83,10 +83,10 @@ func (s *frameScanner) next() (frame, error) {
 	f := frame{offset: s.offset()}
 	n, err := s.measure(&f)
 	if err != nil {
-		if s.err != nil && s.err != io.EOF {
+		if s.err != nil && !errors.Is(s.err, io.EOF) {
 			return frame{}, s.err
 		}
-		return frame{}, &badFrame{offset: f.offset, err: err}
+		return frame{}, &frameError{offset: f.offset, err: err}
 	}
 	f.bytes = s.buf[s.pos : s.pos+n]
 	s.pos += n

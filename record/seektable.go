@@ -39,42 +39,36 @@ func appendSeekTable(dst []byte, entries []seekEntry) []byte {
 
 var errSeekTable = errors.New("seek table does not say what the frames are")
 
-// tail is what the end of a file tells before its frames are read.
-type tail struct {
-	footer Footer
-	found  bool // footer is there
-}
-
-// readTail looks for a seek table and a footer at the end of a file of the
+// readTail looks for a seek table and the footer at the end of a file of the
 // given size. Finding none is no error: reading the frames will tell. A file
 // that holds several containers is ErrConcatenated.
-func readTail(f io.ReaderAt, size int64) (tail, error) {
+func readTail(f io.ReaderAt, size int64) (*Footer, error) {
 	var end [seekFooterLen]byte
-	if _, err := f.ReadAt(end[:], size-seekFooterLen); err != nil {
-		return tail{}, nil
+	if n, _ := f.ReadAt(end[:], max(size-seekFooterLen, 0)); n < len(end) {
+		return nil, nil
 	}
 	le := binary.LittleEndian
 	frames := int64(le.Uint32(end[:]))
 	table := 8 + frames*seekEntryLen + seekFooterLen
 	if le.Uint32(end[5:]) != seekableMagic || end[4] != seekChecksums || frames < 2 || table > size {
-		return tail{}, nil
+		return nil, nil
 	}
-	sum, last, err := sumEntries(io.NewSectionReader(f, size-table+8, frames*seekEntryLen))
-	if err != nil || sum+table > size {
-		return tail{}, nil
+	sum, last := sumEntries(io.NewSectionReader(f, size-table+8, frames*seekEntryLen))
+	if sum+table > size {
+		return nil, nil
 	}
-	if sum+table < size {
+	if start := size - table - sum; start > 0 {
 		head := make([]byte, 32)
-		if n, _ := f.ReadAt(head, size-table-sum); IsContainer(head[:n]) {
-			return tail{}, fmt.Errorf("at byte %d a second container begins: %w", size-table-sum, ErrConcatenated)
+		if n, _ := f.ReadAt(head, start); IsContainer(head[:n]) {
+			return nil, fmt.Errorf("at byte %d a second container begins: %w", start, ErrConcatenated)
 		}
-		return tail{}, nil
+		return nil, nil
 	}
-	return readTailFooter(f, size-table, int64(last))
+	return readTailFooter(f, size-table, int64(last)), nil
 }
 
 // sumEntries adds the frames' compressed sizes; last is that of the last.
-func sumEntries(r io.Reader) (sum int64, last uint32, err error) {
+func sumEntries(r io.Reader) (sum int64, last uint32) {
 	var e [seekEntryLen * 256]byte
 	for {
 		n, err := io.ReadFull(r, e[:])
@@ -82,38 +76,38 @@ func sumEntries(r io.Reader) (sum int64, last uint32, err error) {
 			last = binary.LittleEndian.Uint32(e[i:])
 			sum += int64(last)
 		}
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return sum, last, nil
-		}
 		if err != nil {
-			return 0, 0, fmt.Errorf("read seek table: %w", err)
+			return sum, last
 		}
 	}
 }
 
-// readTailFooter reads the footer frame that ends at end.
-func readTailFooter(f io.ReaderAt, end, length int64) (tail, error) {
+// readTailFooter reads the footer frame that ends at end, nil where there is none.
+func readTailFooter(f io.ReaderAt, end, length int64) *Footer {
 	if length > maxFrameBytes || length < rawHeaderLen {
-		return tail{}, nil
+		return nil
 	}
 	frame := make([]byte, length)
-	if _, err := f.ReadAt(frame, end-length); err != nil {
-		return tail{}, nil
+	if n, _ := f.ReadAt(frame, end-length); n < len(frame) {
+		return nil
 	}
 	content, ok := rawContent(frame)
 	if !ok {
-		return tail{}, nil
+		return nil
 	}
 	cur := cursor{b: content}
-	kind, elements, err := itemKind(&cur)
-	if err != nil || kind != itemFooter {
-		return tail{}, nil
+	kind, elements, _ := itemKind(&cur)
+	if kind != itemFooter {
+		return nil
 	}
 	footer, _, err := decodeFooter(&cur, elements)
-	return tail{footer: footer, found: err == nil}, nil
+	if err != nil {
+		return nil
+	}
+	return &footer
 }
 
-// rawContent is the content of a frame that appendRawFrame made, checked bit by bit.
+// rawContent is the content of a frame that rawFrame made, checked bit by bit.
 func rawContent(frame []byte) ([]byte, bool) {
 	if len(frame) < rawHeaderLen || frame[4] != rawDescriptor {
 		return nil, false
@@ -127,5 +121,5 @@ func rawContent(frame []byte) ([]byte, bool) {
 		n := min(len(rest)-3-checksumLen, maxBlock)
 		content, rest = append(content, rest[3:3+n]...), rest[3+n:]
 	}
-	return content, bytes.Equal(appendRawFrame(nil, content), frame)
+	return content, bytes.Equal(rawFrame(content), frame)
 }

@@ -184,7 +184,7 @@ func wholeMicros(d time.Duration) time.Duration {
 	if d == NoTime {
 		return d
 	}
-	return d / time.Microsecond * time.Microsecond
+	return d - d%time.Microsecond
 }
 
 func resultBytes(r *Result) int {

@@ -42,7 +42,8 @@ type Writer struct {
 	item, frame, back []byte // scratch: item, its frame, the frame decompressed
 }
 
-// NewWriter writes the header to w. Close it to write what is kept back, and
+// NewWriter writes the header to w; a header without a kind is that of a trace.
+// Close it to write what is kept back, and
 // to release it.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	return newWriter(w, h, zstd.SpeedDefault)
@@ -67,7 +68,7 @@ func newWriter(w io.Writer, h Header, level zstd.EncoderLevel) (*Writer, error) 
 	out.reqCodec.blockSize = h.BlockSize
 	out.reqCodec.dec = &blockDecoder{reuse: true}
 	out.reqCodec.begin()
-	if err := out.put(appendRawFrame(nil, item), item, indexEntry{Kind: "header"}); err != nil {
+	if err := out.put(rawFrame(item), item, indexEntry{Kind: "header"}); err != nil {
 		c.close()
 		return nil, err
 	}
@@ -212,7 +213,7 @@ func (w *Writer) Close(f Footer) error {
 	if err != nil {
 		return err
 	}
-	if err := w.put(appendRawFrame(nil, item), item, indexEntry{}); err != nil {
+	if err := w.put(rawFrame(item), item, indexEntry{}); err != nil {
 		return err
 	}
 	if _, err := w.w.Write(appendSeekTable(nil, w.seek)); err != nil {

@@ -36,10 +36,11 @@ func IsContainer(head []byte) bool {
 		bytes.HasPrefix(head[item:], containerHead)
 }
 
-// appendRawFrame appends content as a frame of raw blocks. Such a frame has
+// rawFrame is content as a frame of raw blocks. Such a frame has
 // exactly one form, so that any changed bit of it shows, and its first bytes
 // can be recognised without decompressing.
-func appendRawFrame(dst, content []byte) []byte {
+func rawFrame(content []byte) []byte {
+	dst := make([]byte, 0, rawHeaderLen+len(content)+3*(len(content)/maxBlock+1)+checksumLen)
 	dst = binary.LittleEndian.AppendUint32(dst, frameMagic)
 	dst = append(dst, rawDescriptor)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(content)))
