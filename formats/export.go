@@ -67,7 +67,7 @@ type exporting struct {
 
 func (x *exporting) all(tr *Trace) error {
 	var err error
-	if x.own && !x.format.stored && !(tr.found.facts.sorted && tr.found.facts.rowsUp) {
+	if x.own && !x.format.stored && (!tr.found.facts.sorted || !tr.found.facts.rowsUp) {
 		err = x.bySourceRow(tr)
 	} else {
 		err = tr.each(x.write, false)

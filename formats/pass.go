@@ -96,9 +96,9 @@ func (p *pass) nothing() error {
 func (p *pass) file(in input) error {
 	h, o, err := p.openFile(in)
 	if err != nil {
-		return p.unreadable(in, err)
+		return p.unreadable(err)
 	}
-	defer o.close() // read only: nothing can be lost
+	defer func() { _ = o.close() }() // read only: nothing can be lost
 	if o.empty {
 		if !in.inDir {
 			return fmt.Errorf("read %s: the file is empty (0 bytes)", in.name)
@@ -129,7 +129,7 @@ func (p *pass) openFile(in input) (*Head, *opened, error) {
 }
 
 // unreadable is a file whose start cannot be decompressed.
-func (p *pass) unreadable(in input, err error) error {
+func (p *pass) unreadable(err error) error {
 	if p.ledger.policy == Skip && len(p.in.files) > 1 {
 		p.ledger.losses = append(p.ledger.losses, err.Error())
 		return nil
