@@ -131,7 +131,7 @@ func room[T any](s []T, n int) []T {
 	if cap(s)-len(s) >= n {
 		return s
 	}
-	return append(make([]T, 0, max(2*cap(s), len(s)+n, 1<<10)), s...)
+	return append(make([]T, 0, max(2*cap(s), len(s)+n, 1<<13)), s...)
 }
 
 // parent is the latest request that has the last of the leading known blocks,
