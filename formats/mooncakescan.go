@@ -1,6 +1,9 @@
 package formats
 
-import "time"
+import (
+	"bytes"
+	"time"
+)
 
 // plainRow is a row with nothing but the four fields of the published Mooncake
 // files, written as they are written there.
@@ -95,15 +98,7 @@ func plainField(line []byte, i int, row *plainRow, bit uint8, to *int64) (int, b
 		i++
 	}
 	start := i
-	var n uint64
-	for i < len(line) {
-		d := line[i] - '0'
-		if d > 9 {
-			break
-		}
-		n = n*10 + uint64(d)
-		i++
-	}
+	n, i := plainNumber(line, i)
 	const maxCount = 1<<53 - 1
 	if !plainDigits(line, start, i) || n > maxCount {
 		return 0, false
@@ -127,26 +122,17 @@ func (s *mooncakeScanner) ids(line []byte, i int, row *plainRow) (int, bool) {
 		return 0, false
 	}
 	i++
-	list := s.slab.open(1)
+	list := s.slab.open(idsBound(line[i:]))
 	for {
-		start := i
-		var n uint64
-		for i < len(line) {
-			d := line[i] - '0'
-			if d > 9 {
-				break
-			}
-			n = n*10 + uint64(d)
-			i++
-		}
-		if !plainDigits(line, start, i) || i >= len(line) {
+		n, end := plainNumber(line, i)
+		if !plainDigits(line, i, end) || end >= len(line) {
 			return 0, false
 		}
-		if len(list) == cap(list) {
-			list = s.slab.grow(list)
-		}
 		list = append(list, n)
-		switch line[i] {
+		if line[end] == ',' {
+			list, end = successors(list, line, i, end)
+		}
+		switch i = end; line[i] {
 		case ',':
 			if i++; i < len(line) && line[i] == ' ' {
 				i++
@@ -158,4 +144,13 @@ func (s *mooncakeScanner) ids(line []byte, i int, row *plainRow) (int, bool) {
 			return 0, false
 		}
 	}
+}
+
+// idsBound is at least the number of ids that text may hold: of a short one by
+// its length, of others by their commas.
+func idsBound(text []byte) int {
+	if n := len(text)/2 + 1; n <= slabSize/16 {
+		return n
+	}
+	return bytes.Count(text, []byte(",")) + 1
 }

@@ -8,8 +8,8 @@ type slab struct {
 
 const slabSize = 16 << 10
 
-// open gives an empty list with room for n ids at least; ids are appended to it
-// (it may move) and the whole is then handed to keep.
+// open gives an empty list with room for n ids; at most so many are appended to
+// it, and the whole is then handed to keep.
 func (s *slab) open(n int) []uint64 {
 	if cap(s.free)-len(s.free) < n {
 		s.free = make([]uint64, 0, max(slabSize, n))
@@ -24,12 +24,6 @@ func (s *slab) keep(list []uint64) []uint64 {
 		s.free = s.free[:len(s.free)+n]
 	}
 	return list[:n:n]
-}
-
-// grow is called when list is full: the ids move to a fresh piece.
-func (s *slab) grow(list []uint64) []uint64 {
-	s.free = make([]uint64, 0, max(slabSize, 2*len(list)))
-	return append(s.free, list...)
 }
 
 // recycle takes back all lists of the current piece.
