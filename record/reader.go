@@ -79,14 +79,14 @@ func openFile(f *os.File) (*Reader, error) {
 func NewReader(rd io.Reader) (*Reader, error) { return newReader(rd, "") }
 
 func newReader(rd io.Reader, path string) (*Reader, error) {
-	dec, err := newDecoder()
+	dec, err := newReadDecoder()
 	if err != nil {
 		return nil, fmt.Errorf("make zstd decoder: %w", err)
 	}
 	r := &Reader{path: path, dec: dec}
 	r.stream = r.newPass(rd)
 	if r.header, err = r.stream.header(); err != nil {
-		dec.Close()
+		decoders.Put(dec)
 		return nil, err
 	}
 	return r, nil
@@ -144,7 +144,7 @@ func (r *Reader) Close() error {
 	if r.dec == nil {
 		return nil
 	}
-	r.dec.Close()
+	decoders.Put(r.dec)
 	r.dec, r.stream = nil, nil
 	if r.file != nil {
 		if err := r.file.Close(); err != nil {
@@ -158,7 +158,15 @@ func (r *Reader) Close() error {
 // stays its own; the blocks of a chunk's requests are one allocation, which
 // one that is kept keeps.
 func (r *Reader) Requests() iter.Seq2[Request, error] {
-	return records(r, itemRequests, &requestCodec{blockSize: r.header.BlockSize})
+	return func(yield func(Request, error) bool) {
+		c, ok := requestCodecs.Get().(*requestCodec)
+		if !ok {
+			c = &requestCodec{}
+		}
+		defer requestCodecs.Put(c)
+		c.blockSize = r.header.BlockSize
+		records(r, itemRequests, c)(yield)
+	}
 }
 
 // Results yields the results in the file's order, which is that of completion.

@@ -20,26 +20,22 @@ var (
 // for one goroutine.
 type Writer struct {
 	w      io.Writer
-	codec  codec
 	err    error // sticky
 	closed bool
 	chunk  int // records at which a chunk is closed
 	proof  bool
 
-	requests requestStage
-	results  resultStage
-	series   seriesStage
-	reqCodec requestCodec
-	resCodec resultCodec
-	serCodec seriesCodec
+	*writeScratch // nil once closed
+	results       resultStage
+	series        seriesStage
+	resCodec      resultCodec
+	serCodec      seriesCodec
 
 	offset int64
 	seq    int64
 	counts Footer
 	index  []indexEntry
 	seek   []seekEntry
-
-	item, frame, back []byte // scratch: item, its frame, the frame decompressed
 }
 
 // NewWriter writes the header to w; a header without a kind is that of a trace.
@@ -60,16 +56,15 @@ func newWriter(w io.Writer, h Header, level zstd.EncoderLevel) (*Writer, error) 
 	if _, err := decodeHeader(item); err != nil {
 		return nil, fmt.Errorf("write header: %w", err)
 	}
-	c, err := newCodec(level)
+	scratch, err := newWriteScratch(level)
 	if err != nil {
 		return nil, err
 	}
-	out := &Writer{w: w, codec: c, chunk: maxRecords, proof: true}
+	out := &Writer{w: w, writeScratch: scratch, chunk: maxRecords, proof: true}
 	out.reqCodec.blockSize = h.BlockSize
-	out.reqCodec.dec = &blockDecoder{reuse: true}
 	out.reqCodec.begin()
 	if err := out.put(rawFrame(item), item, indexEntry{Kind: "header"}); err != nil {
-		c.close()
+		out.discard()
 		return nil, err
 	}
 	return out, nil
@@ -203,8 +198,7 @@ func (w *Writer) Close(f Footer) error {
 		return errWriterClosed
 	}
 	err := w.Flush()
-	w.closed = true
-	defer w.codec.close()
+	w.discard()
 	if err != nil {
 		return err
 	}
@@ -226,6 +220,7 @@ func (w *Writer) Close(f Footer) error {
 func (w *Writer) discard() {
 	if !w.closed {
 		w.closed = true
-		w.codec.close()
+		w.release()
+		w.writeScratch = nil
 	}
 }
