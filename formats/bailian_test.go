@@ -205,7 +205,7 @@ func TestBailianBadRows(t *testing.T) {
 		row  string
 		want []string
 	}{
-		{`{"chat_id":1,"chat_id":2,"timestamp":0}`, []string{`"chat_id"`, "occurs twice"}},
+		{`{"chat_id":1,"chat_id":2,"timestamp":0}`, []string{`"chat_id"`, "twice"}},
 		{`{"chat_id":1,"parent_chat_id":1,"timestamp":0}`, []string{`"parent_chat_id"`, "another chat"}},
 		{`{"chat_id":1,"parent_chat_id":-2,"timestamp":0}`, []string{`"parent_chat_id"`, "found -2", "or -1"}},
 		{`{"chat_id":"1","timestamp":0}`, []string{`"chat_id"`, "an integer"}},
@@ -220,9 +220,9 @@ func TestBailianBadRows(t *testing.T) {
 		{`{"chat_id":1,"timestamp":0,"hash_ids":[1]}`, []string{`"input_length"`, "found none"}},
 		{`{"chat_id":1,"timestamp":0,"session_id":[1]}`, []string{`"session_id"`, "a string"}},
 		{`{"chat_id":1,"timestamp":0,"time_to_parent_chat":"1"}`, []string{`"time_to_parent_chat"`}},
-		{`{"chat_id":1,"timestamp":1,}`, []string{"no key of an object"}},
-		{`# comment`, []string{"not a JSON object"}},
-		{`{"chat_id":1,"times`, []string{"too early"}},
+		{`{"chat_id":1,"timestamp":1,}`, []string{"found }, expected a key in double quotes"}},
+		{`# comment`, []string{"found # comment, expected a JSON object"}},
+		{`{"chat_id":1,"times`, []string{"found the end of the row, expected the end of the string"}},
 	} {
 		text := chat("8", "-1", "0") + c.row + "\n\n" + chat("9", "-1", "1")
 		err := importError(t, "bad.jsonl", text, Options{})

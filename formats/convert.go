@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 
 	"retrace/record"
@@ -97,9 +96,10 @@ func (t *Trace) finish(w traceWriter) (*Conversion, error) {
 	return &Conversion{Header: t.Header, Report: t.report, Figures: t.figures}, nil
 }
 
-// empty is the error of a window that holds nothing. A shard may be empty.
+// empty is the error of a window that holds nothing. A shard may be empty, and
+// so may a trace all of whose rows were skipped and counted.
 func (t *Trace) empty() error {
-	if t.figures.Requests > 0 || t.sel.Shards > 1 {
+	if t.figures.Requests > 0 || t.sel.Shards > 1 || t.found.facts.rows == 0 {
 		return nil
 	}
 	return fmt.Errorf("the selection holds no request (of %d in the trace)", t.found.facts.rows)
@@ -234,10 +234,4 @@ func (s *speculation) write(r *record.Request) error {
 	}
 	s.sums.add(r)
 	return s.w.WriteRequest(r)
-}
-
-// isDir says whether a path is a directory, which no output can be.
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }

@@ -22,48 +22,95 @@ type Head struct {
 	Bytes []byte
 	Whole bool
 	// Rows are the members of the first lines that are JSON objects. Of a line
-	// that is broken or goes beyond Bytes, the members before that, and the one
-	// it happens in without its value (Raw is nil).
+	// that is broken or goes beyond Bytes, those behind the fault come without
+	// their values (Raw is nil).
 	Rows [][]Member
 	// Line is the first line that is not blank.
 	Line string
+
+	// fault is what is wrong with Line as a JSON object, nil for nothing, and
+	// number is its number from 1; more says that other lines follow it.
+	fault  *ValueError
+	number int
+	more   bool
 }
 
 // NewHead looks at the start of an input; whole says that it is all of it.
 func NewHead(start []byte, whole bool) *Head {
 	h := &Head{Bytes: bytes.TrimPrefix(start, bom), Whole: whole}
 	rest := h.Bytes
-	for len(rest) > 0 && len(h.Rows) < headRows {
+	for n := 1; len(rest) > 0 && len(h.Rows) < headRows; n++ {
 		line, after, _ := bytes.Cut(rest, []byte("\n"))
 		rest = after
 		if line = trimLine(line); len(line) == 0 {
 			continue
 		}
+		members, fault := headRow(line, len(rest) == 0 && !whole)
 		if h.Line == "" {
-			h.Line = clip(string(line))
-			if len(line) <= maxHeadLine {
-				h.Line = string(line)
-			}
+			h.Line, h.fault, h.number = headLine(line), fault, n
+			h.more = len(bytes.TrimSpace(rest)) > 0
 		}
-		if members := headRow(line, len(rest) == 0 && !whole); len(members) > 0 {
+		if len(members) > 0 {
 			h.Rows = append(h.Rows, members)
 		}
 	}
 	return h
 }
 
-// headRow gives the members of a line as far as it can be read, the one that a
-// fault lies in by its key alone. cut says that the line may end anywhere.
-func headRow(line []byte, cut bool) []Member {
+func headLine(line []byte) string {
+	if len(line) > maxHeadLine {
+		return clip(string(line))
+	}
+	return string(line)
+}
+
+// headRow gives the members of a line, and the fault that the line has. cut
+// says that the line may end anywhere.
+func headRow(line []byte, cut bool) ([]Member, *ValueError) {
 	for n := 0; cut && n < utf8.UTFMax && !utf8.Valid(line); n++ {
 		line = line[:len(line)-min(1, len(line))]
 	}
 	members, err := ParseObject(line)
-	var v *ValueError
-	if errors.As(err, &v) && v.Key != "" {
-		members = append(members, Member{Key: v.Key})
+	var fault *ValueError
+	if !errors.As(err, &fault) {
+		return members, nil
 	}
-	return members
+	for _, key := range looseKeys(line) {
+		if indexOf(members, key) < 0 {
+			members = append(members, Member{Key: key})
+		}
+	}
+	return members, fault
+}
+
+// looseKeys are what looks like the keys of an object in a line that is none,
+// or not a whole one: strings before a colon, outside of inner brackets.
+func looseKeys(line []byte) []string {
+	if len(line) == 0 || line[0] != '{' {
+		return nil
+	}
+	var keys []string
+	depth := 0
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			start := i
+			for i++; i < len(line) && line[i] != '"'; i++ {
+				if line[i] == '\\' {
+					i++
+				}
+			}
+			after := bytes.TrimLeft(line[min(i+1, len(line)):], " \t")
+			if depth == 1 && len(after) > 0 && after[0] == ':' {
+				keys = append(keys, decodeKey(line[start:i+1]))
+			}
+		}
+	}
+	return keys
 }
 
 const maxHeadLine = 4096
@@ -84,10 +131,20 @@ func (h *Head) Has(keys ...string) bool {
 	return false
 }
 
+// refused tells what the input is where it is known to be no trace; nil
+// otherwise. An array in the first line alone is a broken row before others.
+func (h *Head) refused() *refusal {
+	r := refuse(h.Bytes)
+	if r != nil && r.name == "json-array" && h.more && len(h.Rows) > 0 && ValidValue([]byte(h.Line)) {
+		return nil
+	}
+	return r
+}
+
 // Detect names the format of an input by its first bytes. The error says what
 // it looks like instead, or which formats were tried.
 func Detect(h *Head) (*Format, error) {
-	if r := refuse(h.Bytes); r != nil {
+	if r := h.refused(); r != nil {
 		return nil, r
 	}
 	var sure, maybe []*Format
@@ -113,15 +170,19 @@ func Detect(h *Head) (*Format, error) {
 
 func unknownFormat(h *Head) error {
 	what := fmt.Sprintf("it starts with %q", clip(h.Line))
-	switch t := bytes.TrimLeft(h.Bytes, " \t\r\n"); {
+	t := bytes.TrimLeft(h.Bytes, " \t\r\n")
+	switch {
 	case len(t) == 0:
 		return errors.New("the input is empty: it has no rows")
 	case t[0] == '[':
 		return errors.New("the input is one JSON array, not JSON Lines: write one object a line (jq -c '.[]')")
-	case t[0] == '{' && len(h.Rows) == 0:
+	case t[0] == '{' && h.fault != nil && h.fault.Cut && h.more:
 		return errors.New("the input is one JSON object over several lines, not JSON Lines: write one object a line (jq -c .)")
 	case len(h.Rows) > 0:
 		what = "its first row has the fields " + keysOf(h.Rows[0])
+	}
+	if t[0] == '{' && h.fault != nil {
+		what += fmt.Sprintf(" (line %d is broken: found %s, expected %s)", h.number, clip(h.fault.Found), h.fault.Expected)
 	}
 	return fmt.Errorf("unknown format: %s; tried %s; choose with --from where it is one of these", what, names(registry))
 }
@@ -158,7 +219,7 @@ func choose(h *Head, from string) (*Format, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r := refuse(h.Bytes); r != nil { // before Detect: RAGPulse rows look like Mooncake's
+	if r := h.refused(); r != nil { // before Detect: RAGPulse rows look like Mooncake's
 		return nil, fmt.Errorf("--from %s does not fit: %w", from, r)
 	}
 	if f.Detect(h) != No {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // ErrNoTime is wrapped by the error of a row that lacks its time.
@@ -74,9 +75,39 @@ func (e *SyntaxError) Reason() string {
 	return e.Field + ": " + what
 }
 
+// clip is what messages quote of a value: its start, in one line, without
+// anything that a terminal would act on.
 func clip(s string) string {
 	if len(s) <= maxFound {
+		return printable(s)
+	}
+	n := maxFound
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return printable(s[:n]) + "… (" + strconv.Itoa(len(s)) + " bytes)"
+}
+
+// printable escapes what is not printable, as Go does in strings.
+func printable(s string) string {
+	plain := true
+	for _, r := range s {
+		plain = plain && r != utf8.RuneError && strconv.IsPrint(r)
+	}
+	if plain {
 		return s
 	}
-	return s[:maxFound] + "… (" + strconv.Itoa(len(s)) + " bytes)"
+	var b strings.Builder
+	for i, r := range s {
+		switch _, n := utf8.DecodeRuneInString(s[i:]); {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, "\\x%02x", s[i])
+		case strconv.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
 }

@@ -85,9 +85,13 @@ func (x *exporting) bySourceRow(tr *Trace) error {
 	if err := tr.each(func(r *record.Request) error { return s.Add(r, r.Row) }, false); err != nil {
 		return err
 	}
+	stopped := tr.job.opts.interruption()
 	for r, err := range s.Sorted() {
-		if err != nil {
+		switch {
+		case err != nil:
 			return fmt.Errorf("sort requests: %w", err)
+		case stopped():
+			return ErrInterrupted
 		}
 		if err := x.write(&r); err != nil {
 			return err
@@ -139,7 +143,9 @@ func (x *exporting) lostList(h *record.Header) []string {
 // output is a file that appears under its name when it is complete, or a stream.
 type output struct {
 	*bufio.Writer
+	// file is nil where the stream is the caller's to close.
 	file *os.File
+	// path is the name to appear under, "" of a stream.
 	path string
 }
 
@@ -150,28 +156,42 @@ func (t Target) create() (*output, error) {
 	if t.Path == "-" {
 		return &output{Writer: bufio.NewWriterSize(t.Stdout, outputBuffer)}, nil
 	}
-	if isDir(t.Path) {
-		return nil, fmt.Errorf("create output %s: is a directory", t.Path)
+	target, direct, err := record.OutputPath(t.Path)
+	if err != nil {
+		return nil, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(t.Path), "."+filepath.Base(t.Path)+"-*")
+	if direct {
+		f, err := os.OpenFile(target, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fmt.Errorf("create output: %w", err)
+		}
+		return &output{Writer: bufio.NewWriterSize(f, outputBuffer), file: f}, nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-*")
 	if err != nil {
 		return nil, fmt.Errorf("create output: %w", err)
 	}
-	return &output{Writer: bufio.NewWriterSize(f, outputBuffer), file: f, path: t.Path}, nil
+	return &output{Writer: bufio.NewWriterSize(f, outputBuffer), file: f, path: target}, nil
 }
 
 // commit makes the output appear.
 func (o *output) commit() error {
 	err := o.Flush()
-	if o.file == nil {
+	switch {
+	case o.file == nil:
 		return wrapWrite(err)
+	case o.path == "":
+		return wrapWrite(errors.Join(err, o.file.Close()))
 	}
 	const readable = 0o644
 	err = errors.Join(err, o.file.Chmod(readable), o.file.Close())
 	if err != nil {
 		return errors.Join(wrapWrite(err), os.Remove(o.file.Name()))
 	}
-	return wrapWrite(os.Rename(o.file.Name(), o.path))
+	if err := os.Rename(o.file.Name(), o.path); err != nil {
+		return wrapWrite(errors.Join(err, os.Remove(o.file.Name())))
+	}
+	return nil
 }
 
 func wrapWrite(err error) error {
@@ -183,8 +203,11 @@ func wrapWrite(err error) error {
 
 // abort leaves no file behind.
 func (o *output) abort() error {
-	if o.file == nil {
+	switch {
+	case o.file == nil:
 		return nil
+	case o.path == "":
+		return o.file.Close()
 	}
 	return errors.Join(o.file.Close(), os.Remove(o.file.Name()))
 }

@@ -33,17 +33,19 @@ type inputs struct {
 	spools  []string
 	tempDir string
 	stdin   bool
+	// interrupted is asked, while a stream is waited for, whether to stop.
+	interrupted func() bool
 }
 
 // listInputs resolves the paths: directories are walked in order of names;
 // standard input and pipes are copied to temporary files, as imports may read
 // twice.
-func listInputs(paths []string, stdin io.Reader, tempDir string) (*inputs, error) {
-	in := inputs{tempDir: tempDir}
+func listInputs(paths []string, o Options) (*inputs, error) {
+	in := inputs{tempDir: o.TempDir, interrupted: o.Interrupted}
 	for _, p := range paths {
 		var err error
 		if p == "-" {
-			err = in.addStdin(stdin)
+			err = in.addStdin(o.Stdin)
 		} else {
 			err = in.addPath(p)
 		}
@@ -91,7 +93,7 @@ func (in *inputs) spool(name string, from io.Reader) (string, error) {
 		return "", fmt.Errorf("spool %s: %w", name, err)
 	}
 	in.spools = append(in.spools, f.Name())
-	_, err = io.Copy(f, from)
+	err = CopyUntil(f, from, in.interrupted)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", fmt.Errorf("spool %s: %w", name, err)
 	}
@@ -196,6 +198,25 @@ func (in input) open() (*opened, error) {
 	}
 	return o, nil
 }
+
+// Decompress opens a file and undoes gzip and zstd, told by its first bytes. A
+// container of Retrace's own, which is zstd too, is given as it is.
+func Decompress(path string) (io.ReadCloser, error) {
+	o, err := input{name: path, path: path}.open()
+	if err != nil {
+		return nil, err
+	}
+	return stream{o.Reader, o.close}, nil
+}
+
+// stream is a reader with a function to close it.
+type stream struct {
+	io.Reader
+	close func() error
+}
+
+// Close closes the file.
+func (s stream) Close() error { return s.close() }
 
 // sniffSize is how much of a stored file its kind is told by.
 const sniffSize = 4096

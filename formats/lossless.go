@@ -186,7 +186,7 @@ func ParseArray(text []byte) ([][]byte, error) {
 func eachElement(text []byte, take func(raw []byte) error) error {
 	p := valueParser{text: text}
 	if p.space(); p.peek() != '[' {
-		return p.fault("not a JSON array")
+		return p.fault("not a JSON array", "an array")
 	}
 	p.at++
 	if p.space(); p.peek() == ']' {
@@ -208,7 +208,7 @@ func eachElement(text []byte, take func(raw []byte) error) error {
 		case ']':
 			return nil
 		default:
-			return p.fault("no comma or ] after an element")
+			return p.fault("no comma or ] after an element", "a comma or ]")
 		}
 	}
 }

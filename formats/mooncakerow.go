@@ -40,8 +40,7 @@ func (s *Source) jsonFault(err error) error {
 	if errors.As(err, &v) {
 		f.Field = v.Key
 		f.Offset += int64(v.Offset)
-		f.Expected = ""
-		f.Err = errors.New(v.Msg)
+		f.Found, f.Expected = v.Found, v.Expected
 		return f
 	}
 	f.Err = err

@@ -84,7 +84,7 @@ func prepare(paths []string, o Options) (*job, error) {
 	if o.ClockRestart == "" {
 		o.ClockRestart = RestartRefuse
 	}
-	in, err := listInputs(paths, o.Stdin, o.TempDir)
+	in, err := listInputs(paths, o)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +266,11 @@ func (t *Trace) each(to func(*record.Request) error, keep bool) error {
 	t.figures = newFigures()
 	w := t.window
 	fields := t.timeFields()
+	stopped := t.job.opts.interruption()
 	take := func(r *record.Request, key int64) error {
+		if stopped() {
+			return ErrInterrupted
+		}
 		keep, done := w.take(key)
 		switch {
 		case done:

@@ -48,8 +48,18 @@ type Options struct {
 	Interrupted func() bool
 }
 
+// interruption asks Interrupted once in a while: at every interruptRows-th call.
+func (o *Options) interruption() func() bool {
+	n := 0
+	return func() bool {
+		n++
+		return n%interruptRows == 0 && o.Interrupted != nil && o.Interrupted()
+	}
+}
+
 // Flags are the flags that every command that reads a trace has.
 type Flags struct {
+	set                                  *pflag.FlagSet
 	from, unit, badLines, turns, restart string
 	blockSize                            int
 }
@@ -57,7 +67,7 @@ type Flags struct {
 // BindFlags defines --from, --block-size, --time-unit, --bad-lines, --turns and
 // --clock-restart.
 func BindFlags(fs *pflag.FlagSet) *Flags {
-	f := &Flags{}
+	f := &Flags{set: fs}
 	fs.StringVar(&f.from, "from", "", "the source `format` (see trace-convert --list-formats); default: detected from the content")
 	fs.IntVar(&f.blockSize, "block-size", 0, "`tokens` in a prefix block; default: what the format says")
 	fs.StringVar(&f.unit, "time-unit", "", "`unit` of the source's times: s, ms, us or ns; default: what the format says")
@@ -71,16 +81,16 @@ func BindFlags(fs *pflag.FlagSet) *Flags {
 // Options checks the values and names the flag that is wrong.
 func (f *Flags) Options() (Options, error) {
 	o := Options{From: f.from, BlockSize: f.blockSize, BadLines: Policy(f.badLines), Turns: f.turns, ClockRestart: f.restart}
-	if f.from != "" {
+	if f.set.Changed("from") {
 		if _, err := Lookup(f.from); err != nil {
 			return o, fmt.Errorf("--from: %w", err)
 		}
 	}
 	const maxBlock = 1 << 20
-	if f.blockSize < 0 || f.blockSize > maxBlock {
+	if f.set.Changed("block-size") && (f.blockSize < 1 || f.blockSize > maxBlock) {
 		return o, fmt.Errorf("--block-size %d: want 1 to %d tokens", f.blockSize, maxBlock)
 	}
-	if f.unit != "" {
+	if f.set.Changed("time-unit") {
 		var ok bool
 		if o.Unit, ok = units[f.unit]; !ok {
 			return o, fmt.Errorf("--time-unit %s: want s, ms, us or ns", f.unit)
@@ -89,7 +99,7 @@ func (f *Flags) Options() (Options, error) {
 	if o.BadLines != Fail && o.BadLines != Skip {
 		return o, fmt.Errorf("--bad-lines %s: want fail or skip", f.badLines)
 	}
-	if o.Turns != "" && o.Turns != TurnsFull && o.Turns != TurnsIncrement {
+	if f.set.Changed("turns") && o.Turns != TurnsFull && o.Turns != TurnsIncrement {
 		return o, fmt.Errorf("--turns %s: want full or increment", f.turns)
 	}
 	switch o.ClockRestart {

@@ -66,7 +66,7 @@ func (p *pass) all() (*outcome, error) {
 			return nil, err
 		}
 	}
-	if p.facts.rows == 0 {
+	if p.facts.rows == 0 && len(p.ledger.skipped) == 0 && !p.format.stored { // a canonical trace may be empty, or cut after its header
 		return nil, p.nothing()
 	}
 	return &outcome{p.facts, p.ledger, p.header()}, nil
@@ -81,12 +81,9 @@ func (j *job) newPass(to sink) *pass {
 	return p
 }
 
-// nothing is the error of a source without a single request.
+// nothing is the error of a source without a single row.
 func (p *pass) nothing() error {
 	name := p.in.files[0].name
-	for _, reason := range sortedKeys(p.ledger.first) {
-		return fmt.Errorf("read %s: none of its %d rows can be read: %s", name, p.ledger.read, p.ledger.first[reason])
-	}
 	if len(p.ledger.losses) > 0 {
 		return errors.New(p.ledger.losses[0])
 	}
@@ -142,7 +139,13 @@ func (p *pass) fits(in input, h *Head, o *opened) error {
 	if isContainer(o.raw) != (p.format == containerFormat) {
 		return fmt.Errorf("read %s: it does not fit the first input, which is %s: convert the two apart", in.name, p.format.Title)
 	}
-	if len(p.in.files) == 1 || p.format == containerFormat || p.format.Detect(h) != No {
+	if len(p.in.files) == 1 || p.format == containerFormat {
+		return nil
+	}
+	if r := h.refused(); r != nil {
+		return fmt.Errorf("read %s: %w", in.name, r)
+	}
+	if p.format.Detect(h) != No {
 		return nil
 	}
 	if other, err := Detect(h); err == nil && other != p.format {

@@ -246,8 +246,8 @@ func TestSageMakerBadRows(t *testing.T) {
 		{"a list for a capture", bad(`"captureData":{`, `"captureData":7,"x":{`), []string{`"captureData"`, "found 7", "an object"}},
 		{"a string for a side", bad(`"endpointInput":{`, `"endpointInput":"a","x":{`), []string{`"captureData.endpointInput"`, "an object"}},
 		{"an object for data", bad(`"data":"`, `"data":{},"x":"`), []string{`"captureData.endpointInput.data"`, "a string"}},
-		{"a key twice, deep down", bad(`"mode":`, `"mode":"INPUT","mode":`), []string{"occurs twice"}},
-		{"not JSON", "hello\n", []string{"not a JSON object"}},
+		{"a key twice, deep down", bad(`"mode":`, `"mode":"INPUT","mode":`), []string{"found key \"mode\" twice"}},
+		{"not JSON", "hello\n", []string{"found hello, expected a JSON object"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := good + c.row + good

@@ -40,6 +40,7 @@ func (s Selection) scaled() bool { return s.Speed != 0 && s.Speed != 1 }
 
 // SelectionFlags are --start, --end, --limit, --shard and --speed.
 type SelectionFlags struct {
+	set        *pflag.FlagSet
 	start, end time.Duration
 	limit      int64
 	shard      string
@@ -48,7 +49,7 @@ type SelectionFlags struct {
 
 // BindSelection defines the flags.
 func BindSelection(fs *pflag.FlagSet) *SelectionFlags {
-	f := &SelectionFlags{}
+	f := &SelectionFlags{set: fs}
 	fs.DurationVar(&f.start, "start", 0, "leave out what arrives before this `offset` from the trace's origin")
 	fs.DurationVar(&f.end, "end", 0, "leave out what arrives at or after this `offset`; default: the trace's end")
 	fs.Int64Var(&f.limit, "limit", 0, "keep the first `N` requests of the window; default: all")
@@ -63,16 +64,17 @@ func (f *SelectionFlags) Selection() (Selection, error) {
 	switch {
 	case f.start < 0:
 		return s, fmt.Errorf("--start %s: want 0 or more", f.start)
-	case f.end < 0:
-		return s, fmt.Errorf("--end %s: want 0 or more", f.end)
-	case f.end != 0 && f.end <= f.start:
+	case f.set.Changed("end") && f.end <= f.start:
 		return s, fmt.Errorf("--end %s: want more than --start %s", f.end, f.start)
-	case f.limit < 0:
+	case f.set.Changed("limit") && f.limit < 1:
 		return s, fmt.Errorf("--limit %d: want 1 or more", f.limit)
 	case !(f.speed > 0) || math.IsInf(f.speed, 0):
 		return s, fmt.Errorf("--speed %v: want a number above 0", f.speed)
 	}
 	var err error
+	if f.set.Changed("shard") && f.shard == "" {
+		return s, errors.New("--shard: want i/n with i from 0 to n−1")
+	}
 	s.Shard, s.Shards, err = ParseShard(f.shard)
 	return s, err
 }

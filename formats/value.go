@@ -22,8 +22,8 @@ type ValueError struct {
 	Offset int
 	// Key is the top-level member it lies in, "" where it is none's.
 	Key string
-	// Msg says what is wrong.
-	Msg string
+	// Msg says what is wrong, Found and Expected what stands there and what should.
+	Msg, Found, Expected string
 	// Cut says that the text just ends too early.
 	Cut bool
 }
@@ -37,18 +37,19 @@ func (e *ValueError) Error() string { return fmt.Sprintf("%s (at byte %d of it)"
 // the fault are returned with it.
 func ParseObject(text []byte) ([]Member, error) {
 	if !utf8.Valid(text) {
-		return nil, &ValueError{Offset: invalidUTF8(text), Msg: "not valid UTF-8"}
+		at := invalidUTF8(text)
+		return nil, &ValueError{Offset: at, Msg: "not valid UTF-8", Found: excerpt(text[at:]), Expected: "UTF-8"}
 	}
 	p := valueParser{text: text}
 	p.space()
 	if p.at >= len(text) || text[p.at] != '{' {
-		return nil, &ValueError{Offset: p.at, Msg: "not a JSON object", Cut: p.at >= len(text)}
+		return nil, p.fault("not a JSON object", "a JSON object")
 	}
 	members := make([]Member, 0, 8)
 	err := p.object(0, func(m Member) { members = append(members, m) })
 	if err == nil {
 		if p.space(); p.at < len(text) {
-			err = p.fault("text after the JSON object")
+			err = p.fault("text after the JSON object", "nothing after the JSON object")
 		}
 	}
 	return members, err
@@ -83,8 +84,23 @@ type valueParser struct {
 	key  string
 }
 
-func (p *valueParser) fault(msg string) error {
-	return &ValueError{Offset: p.at, Key: p.key, Msg: msg, Cut: p.at >= len(p.text)}
+func (p *valueParser) fault(msg, expected string) *ValueError {
+	return &ValueError{
+		Offset: p.at, Key: p.key, Msg: msg, Cut: p.at >= len(p.text),
+		Found: excerpt(p.text[min(p.at, len(p.text)):]), Expected: expected,
+	}
+}
+
+// excerpt is what errors quote of the text that begins with a fault.
+func excerpt(text []byte) string {
+	const enough = 24
+	switch {
+	case len(text) == 0:
+		return "the end of the row"
+	case len(text) <= enough:
+		return string(text)
+	}
+	return string(text[:enough]) + "…"
 }
 
 func (p *valueParser) space() {
@@ -107,7 +123,7 @@ func (p *valueParser) peek() byte {
 
 func (p *valueParser) value(depth int) error {
 	if depth > maxDepth {
-		return p.fault("nested too deeply")
+		return p.fault("nested too deeply", "at most 10,000 levels of nesting")
 	}
 	switch c := p.peek(); {
 	case c == '{':
@@ -125,19 +141,19 @@ func (p *valueParser) value(depth int) error {
 	case c == 'n':
 		return p.word("null")
 	case p.at >= len(p.text):
-		return p.fault("JSON ends too early")
+		return p.fault("JSON ends too early", "a JSON value")
 	}
-	return p.fault("no JSON value")
+	return p.fault("no JSON value", "a JSON value")
 }
 
 func (p *valueParser) word(w string) error {
 	for i := range len(w) {
 		if p.at+i >= len(p.text) {
 			p.at = len(p.text)
-			return p.fault("JSON ends too early")
+			return p.fault("JSON ends too early", "a JSON value")
 		}
 		if p.text[p.at+i] != w[i] {
-			return p.fault("no JSON value")
+			return p.fault("no JSON value", "a JSON value")
 		}
 	}
 	p.at += len(w)
@@ -156,7 +172,7 @@ func (p *valueParser) object(depth int, emit func(Member)) error {
 	for {
 		p.space()
 		if p.peek() != '"' {
-			return p.fault("no key of an object")
+			return p.fault("no key of an object", "a key in double quotes")
 		}
 		key, err := p.objectKey(&keys)
 		if err != nil {
@@ -181,7 +197,7 @@ func (p *valueParser) object(depth int, emit func(Member)) error {
 			p.at++
 			return nil
 		default:
-			return p.fault("no comma or } after a member")
+			return p.fault("no comma or } after a member", "a comma or }")
 		}
 	}
 }
@@ -196,11 +212,14 @@ func (p *valueParser) objectKey(keys *keySet) (string, error) {
 	if !keys.add(key) {
 		p.at = start
 		p.key = key
-		return "", p.fault("key " + fmt.Sprintf("%q", key) + " occurs twice")
+		twice := fmt.Sprintf("key %q", key)
+		bad := p.fault(twice+" occurs twice", "each key once")
+		bad.Found = twice + " twice"
+		return "", bad
 	}
 	p.space()
 	if p.peek() != ':' {
-		return "", p.fault("no colon after a key")
+		return "", p.fault("no colon after a key", "a colon after the key")
 	}
 	p.at++
 	p.space()
@@ -227,7 +246,7 @@ func (p *valueParser) array(depth int) error {
 			p.at++
 			return nil
 		default:
-			return p.fault("no comma or ] after an element")
+			return p.fault("no comma or ] after an element", "a comma or ]")
 		}
 	}
 }
@@ -240,7 +259,7 @@ func (p *valueParser) str() error {
 			p.at++
 			return nil
 		case c < 0x20:
-			return p.fault("control character in a string")
+			return p.fault("control character in a string", "an escape in place of a control character")
 		case c == '\\':
 			if err := p.escape(); err != nil {
 				return err
@@ -249,7 +268,7 @@ func (p *valueParser) str() error {
 			p.at++
 		}
 	}
-	return p.fault("string ends too early")
+	return p.fault("string ends too early", "the end of the string")
 }
 
 func (p *valueParser) escape() error {
@@ -262,16 +281,16 @@ func (p *valueParser) escape() error {
 		for i := 1; i <= 4; i++ {
 			if p.at+i >= len(p.text) {
 				p.at = len(p.text)
-				return p.fault("string ends too early")
+				return p.fault("string ends too early", "the end of the string")
 			}
 			if !isHex(p.text[p.at+i]) {
-				return p.fault("bad \\u escape in a string")
+				return p.fault("bad \\u escape in a string", "four hex digits after \\u")
 			}
 		}
 		p.at += 5
 		return nil
 	}
-	return p.fault("bad escape in a string")
+	return p.fault("bad escape in a string", "an escape that JSON knows")
 }
 
 func isHex(c byte) bool {
@@ -280,7 +299,7 @@ func isHex(c byte) bool {
 
 func (p *valueParser) digits() error {
 	if c := p.peek(); c < '0' || c > '9' {
-		return p.fault("bad number")
+		return p.fault("bad number", "a digit")
 	}
 	for p.at < len(p.text) && p.text[p.at] >= '0' && p.text[p.at] <= '9' {
 		p.at++
@@ -295,7 +314,7 @@ func (p *valueParser) number() error {
 	if p.peek() == '0' {
 		p.at++
 		if c := p.peek(); c >= '0' && c <= '9' {
-			return p.fault("number with a leading zero")
+			return p.fault("number with a leading zero", "a number without a leading zero")
 		}
 	} else if err := p.digits(); err != nil {
 		return err

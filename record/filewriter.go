@@ -32,15 +32,16 @@ type FileWriter struct {
 // takes path's place at Close; Abort leaves path as it was. A path that is no
 // regular file (a pipe, a device) is written directly.
 func Create(path string, h Header) (*FileWriter, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		if info.IsDir() {
-			return nil, fmt.Errorf("create %s: is a directory", path)
-		}
+	target, direct, err := OutputPath(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case direct:
 		return startFile(path, "", h, os.O_WRONLY)
 	}
 	for n := 0; ; n++ {
-		temp := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d-%d.tmp", filepath.Base(path), os.Getpid(), n))
-		w, err := startFile(path, temp, h, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
+		temp := filepath.Join(filepath.Dir(target), fmt.Sprintf(".%s.%d-%d.tmp", filepath.Base(target), os.Getpid(), n))
+		w, err := startFile(target, temp, h, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
 		if errors.Is(err, fs.ErrExist) && n < 1000 {
 			continue
 		}

@@ -1,0 +1,126 @@
+package formats
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const goodRow = `{"timestamp":1,"input_length":5,"output_length":1}`
+
+// TestDetectBrokenFirstRow: a broken first row hides the format neither where
+// other rows follow nor where it is alone.
+func TestDetectBrokenFirstRow(t *testing.T) {
+	for _, first := range []string{
+		`{"timestamp":NaN,"input_length":5,"output_length":1}`,
+		`{"timestamp":1,"timestamp":2,"input_length":5}`,
+		`{"timestamp":1,"input_length":5,}`,
+		`{"timestamp":+1,"input_length":5}`,
+		`{"a":[1,{"b":"\"}`, // nothing of it tells
+		"# comment", "garbage", "[1,2]", "{}", "7",
+	} {
+		f, err := Detect(NewHead([]byte(first+"\n"+goodRow+"\n"), true))
+		if err != nil || f.Name != "mooncake" {
+			t.Errorf("%s and a good row: %v, %v", first, f, err)
+		}
+		if !strings.Contains(first, "input_length") {
+			continue
+		}
+		if f, err := Detect(NewHead([]byte(first+"\n"), true)); err != nil || f.Name != "mooncake" {
+			t.Errorf("%s alone: %v, %v", first, f, err)
+		}
+	}
+}
+
+// TestUnknownWords: what is said of an input that is no known format.
+func TestUnknownWords(t *testing.T) {
+	for in, want := range map[string]string{
+		"{\n\"timestamp\":1,\n\"input_length\":5\n}\n": "over several lines",
+		"{\"timestamp\":1,\n\"input_length\":5\n}\n":   "over several lines",
+		`{"time":NaN}`:        "(line 1 is broken: found NaN}, expected a JSON value)",
+		"\n\n{\"time\":1,}\n": "(line 3 is broken: found }, expected a key in double quotes)",
+		`{"time":1}`:          "its first row has the fields time;",
+		"[\n" + goodRow + ",\n" + goodRow + "\n]\n": "one JSON array",
+		"[" + goodRow + "," + goodRow + "]\n":       "one JSON array",
+		"{\"TIMESTAMP\":1,\"INPUT_LENGTH\":5}\n":    "TIMESTAMP, INPUT_LENGTH",
+	} {
+		if f, err := Detect(NewHead([]byte(in), true)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v; want %q", in, f, err, want)
+		}
+	}
+}
+
+// TestEveryInputIsLookedAt: a file that is no trace is refused in its own words
+// wherever it stands, whatever --from and --bad-lines say.
+func TestEveryInputIsLookedAt(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write("good.jsonl", goodRow+"\n")
+	pointer := write("pointer.jsonl", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+	for _, o := range []Options{{}, {From: "mooncake"}, {BadLines: Skip}} {
+		tr, err := Open([]string{good, pointer}, o)
+		if err == nil {
+			tr.Close()
+			t.Errorf("%+v: taken", o)
+			continue
+		}
+		for _, want := range []string{"pointer.jsonl", "Git LFS pointer", "git lfs pull"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v lacks %q", o, err, want)
+			}
+		}
+	}
+}
+
+// TestAllRowsSkipped: rows that are skipped and counted are no failure, even
+// where none is left.
+func TestAllRowsSkipped(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(path, []byte(`{"timestamp":NaN,"input_length":5}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := path + ".trace"
+	if _, err := Convert([]string{path}, Options{}, Target{Path: out}); err == nil {
+		t.Error("fail took a bad row")
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("fail left an output")
+	}
+	c, err := Convert([]string{path}, Options{BadLines: Skip}, Target{Path: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := c.Report; r.Read != 1 || r.Kept != 0 || r.Skipped["timestamp: expected a JSON value"] != 1 || !r.Lossy() {
+		t.Errorf("report %+v", r)
+	}
+	tr, err := Open([]string{out}, Options{})
+	if err != nil {
+		t.Fatalf("the empty trace: %v", err)
+	}
+	defer tr.Close()
+	for range tr.Requests() {
+		t.Error("a request came from nothing")
+	}
+}
+
+// TestMessagesAreOneLine: what an error quotes cannot act on a terminal.
+func TestMessagesAreOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain é 漢":                   "plain é 漢",
+		"a\nb\x1b[31m\x00":            `a\nb\x1b[31m\x00`,
+		"\xff\xfe":                    `\xff\xfe`,
+		strings.Repeat("é", 40):       strings.Repeat("é", 30) + "… (80 bytes)",
+		"x" + strings.Repeat("é", 40): "x" + strings.Repeat("é", 29) + "… (81 bytes)",
+	} {
+		if got := clip(in); got != want {
+			t.Errorf("clip(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
