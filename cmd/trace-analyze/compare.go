@@ -26,7 +26,7 @@ func compare(ctx context.Context, args []string, s streams) (losses []string, er
 	if err != nil {
 		return nil, usageError{err}
 	}
-	in, err := sniff(fs.Args(), s.in)
+	in, err := sniff(ctx, fs.Args(), s.in)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,13 @@ package main
 
 import (
 	"bufio"
-	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
+	"retrace/formats"
 	"retrace/record"
 )
 
@@ -18,14 +19,19 @@ type input struct {
 	stdin      io.Reader // for the path "-" of a trace
 	recordings bool
 	temps      []string
+	// interrupted says that whoever waits for a stream may go home.
+	interrupted func() bool
 }
+
+// stdinName is how messages call standard input.
+const stdinName = "standard input"
 
 // headSize is enough of a file to tell a container.
 const headSize = 512
 
 // sniff tells recordings from traces; a call is about the one or the other.
-func sniff(args []string, stdin io.Reader) (*input, error) {
-	in := &input{names: args, stdin: stdin}
+func sniff(ctx context.Context, args []string, stdin io.Reader) (*input, error) {
+	in := &input{names: args, stdin: stdin, interrupted: func() bool { return ctx.Err() != nil }}
 	recordings := 0
 	for _, name := range args {
 		path, isRecording, err := in.look(name)
@@ -49,15 +55,18 @@ func sniff(args []string, stdin io.Reader) (*input, error) {
 // look finds out what one argument is. Standard input and compressed
 // containers go through a temporary file.
 func (in *input) look(name string) (path string, isRecording bool, err error) {
+	path = name
 	if name == "-" {
 		if path, err = in.spill(in.stdin); err != nil {
 			return "", false, fmt.Errorf("read standard input: %w", err)
 		}
-	} else if path, err = in.unpack(name); err != nil {
+		name = stdinName
+	}
+	if path, err = in.unpack(name, path); err != nil {
 		return "", false, err
 	}
 	isRecording, err = recording(name, path)
-	if err != nil || isRecording || name != "-" {
+	if err != nil || isRecording || name != stdinName {
 		return path, isRecording, err
 	}
 	f, err := os.Open(path)
@@ -69,27 +78,26 @@ func (in *input) look(name string) (path string, isRecording bool, err error) {
 }
 
 // unpack gives the path of a file that is read as it is, or of the container
-// within it where it is compressed with gzip.
-func (in *input) unpack(name string) (string, error) {
-	f, err := os.Open(name)
+// within it where it is compressed once more.
+func (in *input) unpack(name, path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return path, err // of directories and pipes formats knows
+	}
+	f, err := formats.Decompress(path)
 	if err != nil {
-		return "", err
+		return path, nil // formats says what is wrong
 	}
 	defer f.Close() // read only: nothing can be lost
-	if info, err := f.Stat(); err != nil || info.IsDir() {
-		return name, err
+	stored, err := containerHead(path)
+	if err != nil || stored {
+		return path, err
 	}
-	zipped, err := gzip.NewReader(bufio.NewReader(f))
-	if err != nil {
-		return name, nil // not gzip
+	content := bufio.NewReaderSize(f, headSize)
+	if head, _ := content.Peek(headSize); !record.IsContainer(head) {
+		return path, nil
 	}
-	content := bufio.NewReaderSize(zipped, headSize)
-	head, _ := content.Peek(headSize)
-	if !record.IsContainer(head) {
-		return name, nil
-	}
-	path, err := in.spill(content)
-	if err != nil {
+	if path, err = in.spill(content); err != nil {
 		return "", fmt.Errorf("unpack %s: %w", name, err)
 	}
 	return path, nil
@@ -102,24 +110,32 @@ func (in *input) spill(r io.Reader) (string, error) {
 		return "", err
 	}
 	in.temps = append(in.temps, f.Name())
-	_, err = io.Copy(f, r)
+	err = formats.CopyUntil(f, r, in.interrupted)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return "", err
 	}
 	return f.Name(), nil
 }
 
-// recording tells whether the file at path is a recording.
-func recording(name, path string) (bool, error) {
+// containerHead says whether the file begins as a container does.
+func containerHead(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
+	defer f.Close() // read only: nothing can be lost
 	head := make([]byte, headSize)
-	n, err := io.ReadFull(f, head)
-	_ = f.Close()
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) || !record.IsContainer(head[:n]) {
-		return false, nil // a directory, an empty file, a foreign format: formats knows
+	n, _ := io.ReadFull(f, head) // what cannot be read here is told by who reads it all
+	return record.IsContainer(head[:n]), nil
+}
+
+// recording tells whether the file at path is a recording.
+func recording(name, path string) (bool, error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false, err // a directory, a pipe: formats knows
+	}
+	if is, err := containerHead(path); err != nil || !is {
+		return false, err // an empty file, a foreign format: formats knows
 	}
 	r, err := record.Open(path)
 	if err != nil {

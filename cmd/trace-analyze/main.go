@@ -6,30 +6,27 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"syscall"
 )
 
 // An analysis holds large arrays without pointers, which cost the collector
-// nothing to look at, so the heap may stay close to what is in use: gcPercent.
-// The ballast, which is never touched and so takes no memory, keeps the
-// collector from running all the time while the heap is small.
+// nothing to look at. So the heap may be small at first, when the collector may
+// run rarely (gcPercent), and from memoryLimit on stays close to what is in use.
 const (
-	gcPercent = 30
-	ballast   = 64 << 20
+	gcPercent   = 400
+	memoryLimit = 160 << 20
 )
 
 func main() {
-	var idle []byte
-	if os.Getenv("GOGC") == "" {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(gcPercent)
-		idle = make([]byte, ballast)
+		debug.SetMemoryLimit(memoryLimit)
 	}
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe must not leave temporary files
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
-	runtime.KeepAlive(idle)
 	os.Exit(code)
 }

@@ -5,11 +5,13 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"retrace/record"
@@ -268,5 +270,62 @@ func TestNoTempFilesStay(t *testing.T) {
 	left, err := os.ReadDir(temp)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v (%v)", left, err)
+	}
+}
+
+// TestPackedRecording: a recording that was compressed once more is read, by
+// name and from standard input.
+func TestPackedRecording(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeRecordings(dir); err != nil {
+		t.Fatal(err)
+	}
+	plain := filepath.Join(dir, "run.rec")
+	data, err := os.ReadFile(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var zipped bytes.Buffer
+	gz := gzip.NewWriter(&zipped)
+	if _, err := gz.Write(data); err != nil || gz.Close() != nil {
+		t.Fatal(err)
+	}
+	want := outputOf(t, nil, plain)
+	for name, packed := range map[string][]byte{"gzip": zipped.Bytes(), "zstd": z.EncodeAll(data, nil)} {
+		path := filepath.Join(t.TempDir(), "run.rec")
+		if err := os.WriteFile(path, packed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := outputOf(t, nil, path); got != want {
+			t.Errorf("%s by name: %s", name, got)
+		}
+		if got := outputOf(t, bytes.NewReader(packed), "-"); got != want {
+			t.Errorf("%s from standard input: %s", name, got)
+		}
+	}
+}
+
+func outputOf(t *testing.T, stdin io.Reader, path string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if code := run(context.Background(), []string{"--json", path}, stdin, &stdout, &stderr); code != exitOK {
+		t.Errorf("%s: exit status %d\n%s", path, code, &stderr)
+	}
+	return stdout.String()
+}
+
+// TestInterruptedInput: a signal ends the wait for an input that never comes.
+func TestInterruptedInput(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	time.AfterFunc(20*time.Millisecond, stop)
+	var stderr bytes.Buffer
+	if code := run(ctx, []string{"-"}, r, io.Discard, &stderr); code != exitInterrupted {
+		t.Errorf("exit status %d\n%s", code, &stderr)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
+
+	"retrace/formats"
 )
 
 // The exit codes, as all commands of the toolkit have them.
@@ -43,7 +45,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	var wrong usageError
 	switch {
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, formats.ErrInterrupted):
 		fmt.Fprintln(stderr, "trace-analyze: error: interrupted")
 		return exitInterrupted
 	case errors.As(err, &wrong):
@@ -78,7 +80,7 @@ func dispatch(ctx context.Context, args []string, s streams) (losses []string, e
 	if err != nil {
 		return nil, usageError{err}
 	}
-	in, err := sniff(o.flags.Args(), s.in)
+	in, err := sniff(ctx, o.flags.Args(), s.in)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ func analyzeTrace(ctx context.Context, o *options, in *input, s streams) (losses
 		return nil, usageError{err}
 	}
 	o.source.Stdin = in.stdin
+	o.source.Interrupted = func() bool { return ctx.Err() != nil }
 	t, err := formats.Open(in.paths, o.source)
 	if err != nil {
 		return nil, err
