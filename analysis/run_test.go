@@ -182,6 +182,9 @@ var runKeys = []string{
 	"schema", "requests", "errors", "duration_s", "tokens", "throughput", "schedule_kept", "schedule_lag_ms", "queue_ms",
 	"ttft_ms", "tpot_ms", "itl_ms", "e2e_ms", "ttft_scheduled_ms", "e2e_scheduled_ms", "output_tokens_per_request",
 	"goodput", "prefix_cache",
+	// Beyond the contract.
+	"input_tokens_per_request", "failure_rate", "not_sent_reasons", "beyond_trace", "interrupted", "max_lag_ms", "replicas",
+	"warnings", "planned",
 }
 
 // TestEmptyRuns: M02 and M03. Nothing, and nothing but failures, is a valid
@@ -255,7 +258,7 @@ func TestNoUsage(t *testing.T) {
 	if rep.PrefixCache.Observed.OK || rep.Tokens.Cached.Known != 0 {
 		t.Error("cached tokens that nobody reported are not null")
 	}
-	warned(t, rep, "output tokens of 1 of 1 requests are counted here", "input tokens of 1 of 1 requests are the trace's")
+	warned(t, rep, "output tokens of 1 of 1 request are counted here", "input tokens of 1 of 1 request are the trace's")
 }
 
 // TestCountsDiffer: M05. Both counts are kept and more than 5 % is flagged.
@@ -266,7 +269,7 @@ func TestCountsDiffer(t *testing.T) {
 	r.CountedOutput = 95
 	silent(t, analyse(RunOptions{}, r))
 	flat := completed(0, 10*ms, 0, 3)
-	warned(t, analyse(RunOptions{}, flat), "their TPOT is 0")
+	warned(t, analyse(RunOptions{}, flat), "a TPOT of 0")
 }
 
 // TestRefusals: M06. A server that refuses half is shown to.
@@ -322,11 +325,42 @@ func TestScheduleNotKept(t *testing.T) {
 	if err := rep.WriteTable(&table); err != nil {
 		t.Fatal(err)
 	}
-	if first, _, _ := strings.Cut(table.String(), "\n"); !strings.Contains(first, "NOT KEPT") {
+	if first, _, _ := strings.Cut(table.String(), "\n"); !strings.HasPrefix(first, "Schedule NOT KEPT (n=1): ") {
 		t.Errorf("first line: %s", first)
 	}
 	if rep := analyse(RunOptions{MaxLag: 11 * ms}, r); !*rep.ScheduleKept {
 		t.Error("11 ms late are beyond 11 ms")
+	}
+}
+
+// TestTablesOfNothing: where nothing was completed there is no table of dashes,
+// and what was sent is told from what met no server.
+func TestTablesOfNothing(t *testing.T) {
+	unconnected := failed(0, record.ClassConnect)
+	unconnected.Sent = record.NoTime
+	unsent := record.NewResult()
+	unsent.State, unsent.Reason = record.NotSent, "interrupted"
+	for _, c := range []struct {
+		name   string
+		result record.Result
+		want   string
+		table  string
+	}{
+		{"server down", unconnected, "Schedule: no request reached a connection", ""},
+		{"not sent", unsent, "Schedule: nothing was sent", ""},
+		{"refused", failed(0, record.ClassHTTP5xx), "Schedule kept: ", "send lag, ms"},
+	} {
+		var table bytes.Buffer
+		if err := analyse(RunOptions{}, c.result).WriteTable(&table); err != nil {
+			t.Fatal(err)
+		}
+		text := table.String()
+		if !strings.HasPrefix(text, c.want) {
+			t.Errorf("%s: got %.80s, want %s", c.name, text, c.want)
+		}
+		if c.table == "" && strings.Contains(text, "TTFT") || strings.Contains(text, absent) || !strings.Contains(text, c.table) {
+			t.Errorf("%s: got\n%s", c.name, text)
+		}
 	}
 }
 

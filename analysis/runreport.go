@@ -45,6 +45,11 @@ type RunReport struct {
 	MaxLagMS      float64     `json:"max_lag_ms"`
 	Replicas      []RunServer `json:"replicas"`
 	Warnings      []string    `json:"warnings"`
+	// Planned is what the headers promise, nil where one promises nothing. It
+	// is more than Requests.Total where a run was killed.
+	Planned *int64 `json:"planned"`
+
+	missing string // what is not in the files, for the table's first line
 }
 
 // counts is a table of counts by name.
@@ -145,6 +150,10 @@ func (r *Run) Report() *RunReport {
 		kept := p99 <= rep.MaxLagMS
 		rep.ScheduleKept = &kept
 	}
+	if n, ok := r.shards.planned(); ok {
+		rep.Planned = &n
+	}
+	rep.missing = r.shards.missing(rep.Requests.Total)
 	rep.Warnings = r.warnings(rep)
 	return rep
 }

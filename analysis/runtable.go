@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"retrace/internal/plural"
 )
 
 // WriteTable writes the report for people: whether the schedule was kept
@@ -23,13 +25,23 @@ func (rep *RunReport) WriteTable(w io.Writer) error {
 }
 
 func (rep *RunReport) writeSchedule(p *report) {
+	if rep.missing != "" {
+		p.line("%s", rep.missing)
+	}
 	if rep.ScheduleKept == nil {
-		p.line("Schedule: nothing was sent")
+		if rep.Requests.Total == rep.Requests.NotSent {
+			p.line("Schedule: nothing was sent")
+			return
+		}
+		p.line("Schedule: no request reached a connection")
 		return
 	}
 	word := "kept"
 	if !*rep.ScheduleKept {
 		word = "NOT KEPT"
+		if rep.ScheduleLag.Few() {
+			word += fmt.Sprintf(" (n=%d)", rep.ScheduleLag.Count)
+		}
 	}
 	lag := rep.ScheduleLag
 	p.line("Schedule %s: sends late by p50 %s ms, p99 %s ms, max %s ms (limit on p99: %s ms)",
@@ -50,7 +62,8 @@ func (rep *RunReport) writeRequests(p *report) {
 		p.line("Not sent: %s", countList(rep.NotSent))
 	}
 	if b := rep.BeyondTrace; b != (RunMarked{}) {
-		p.line("Beyond the trace, in no figure: %d overhead probes, %d warm-up requests, %d probes", b.Overhead, b.WarmUp, b.Probe)
+		p.line("Beyond the trace, in no figure: %s, %s, %s",
+			plural.Of(b.Overhead, "overhead probe"), plural.Of(b.WarmUp, "warm-up request"), plural.Of(b.Probe, "probe"))
 	}
 }
 
@@ -73,8 +86,8 @@ func (rep *RunReport) writeThroughput(p *report) {
 		figure(t.Requests), figure(t.OutputTokens), figure(t.TotalTokens))
 	p.line("Tokens: %s input, %s output, %s cached", sum(rep.Tokens.Input), sum(rep.Tokens.Output), sum(rep.Tokens.Cached))
 	if g := rep.Goodput; g != nil {
-		p.line("Goodput (%s): %d of %d requests (%s of all), %s requests/s",
-			g.SLO, g.Good, rep.Requests.Total, percent(g.Share), figure(g.Requests))
+		p.line("Goodput (%s): %d of %s (%s of all), %s requests/s",
+			g.SLO, g.Good, plural.Of(rep.Requests.Total, "request"), percent(g.Share), figure(g.Requests))
 	}
 	if c := rep.PrefixCache; c.Predicted.OK || c.Observed.OK {
 		p.line("Prefix cache, share of prompt tokens: %s predicted (endless cache), %s observed", rate(c.Predicted), rate(c.Observed))
@@ -89,7 +102,10 @@ func percent(v Value) string {
 }
 
 func (rep *RunReport) writeLatencies(p *report) {
-	p.line("")
+	head, none := "completed requests", rep.Requests.Completed == 0
+	if none {
+		head = "requests sent"
+	}
 	rows := []struct {
 		name string
 		s    Stats
@@ -101,10 +117,17 @@ func (rep *RunReport) writeLatencies(p *report) {
 	var cells [][]string
 	few := false
 	for _, r := range rows {
+		if none && r.s.Count == 0 {
+			continue
+		}
 		cells = append(cells, statsRow(r.name, r.s))
 		few = few || r.s.Few()
 	}
-	p.table(statsHeader("completed requests"), cells)
+	if len(cells) == 0 {
+		return
+	}
+	p.line("")
+	p.table(statsHeader(head), cells)
 	p.line("")
 	if few {
 		p.line("* fewer than %d values: the p99 says little more than the maximum", few100)

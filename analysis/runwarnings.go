@@ -3,11 +3,18 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"time"
+
+	"retrace/internal/plural"
 )
 
 // countTolerance is how far the server's count of output tokens may be from
 // our count of output chunks before it is worth a word.
 const countTolerance = 0.05
+
+// shardsApart is how far apart shards may start and still pass for one run at
+// one time: clocks differ, and machines come up one after another.
+const shardsApart = 5 * time.Second
 
 // warnings are the sentences that belong beside the figures.
 func (r *Run) warnings(rep *RunReport) []string {
@@ -21,7 +28,8 @@ func (r *Run) runWarnings(rep *RunReport) (w []string) {
 	add := func(format string, args ...any) { w = append(w, fmt.Sprintf(format, args...)) }
 	s := &r.shards
 	if s.unclosed > 0 {
-		add("%d of %d recordings were not closed: the run was killed or is still going", s.unclosed, s.unclosed+s.footers)
+		add("%d of %s %s not closed: the run was killed or is still going",
+			s.unclosed, plural.Of(s.unclosed+s.footers, "recording"), plural.Pick(s.unclosed, "was", "were"))
 	}
 	if s.interrupted > 0 {
 		add("the run was interrupted before its plan ended")
@@ -29,20 +37,23 @@ func (r *Run) runWarnings(rep *RunReport) (w []string) {
 	if len(s.headers) > 0 && len(s.seen) < shardsOf(s.headers[0]) {
 		add("only %d of the run's %d shards are here", len(s.seen), shardsOf(s.headers[0]))
 	}
+	if d := s.apart(); d > shardsApart {
+		add("the shards started %v apart and are merged as if all had started at once (--start-at lets them)", d.Round(time.Millisecond))
+	}
 	if n, ok := s.planned(); ok && n != rep.Requests.Total {
-		add("%d requests were planned, %d are recorded", n, rep.Requests.Total)
+		add("%s planned, %d recorded", plural.Of(n, "request"), rep.Requests.Total)
 	}
 	if n := rep.Requests.Failed; n > 0 {
-		add("%d of %d requests failed: latencies and throughput are of the completed ones alone", n, rep.Requests.Total)
+		add("%d of %s failed: latencies and throughput are of the completed ones alone", n, plural.Of(rep.Requests.Total, "request"))
 	}
 	if r.odd.badState > 0 {
-		add("%d results have no known state and are left out", r.odd.badState)
+		add("%s of no known state left out", plural.Of(r.odd.badState, "result"))
 	}
 	if r.odd.untimed > 0 {
-		add("%d completed requests brought no output whose moment is known: they have no latency", r.odd.untimed)
+		add("%s brought no output whose moment is known: no latency is theirs", plural.Of(r.odd.untimed, "completed request"))
 	}
 	if n := r.odd.zeroTPOT; n > 0 {
-		add("%d requests brought several tokens at one moment: their TPOT is 0 (not streamed, or buffered on the way?)", n)
+		add("%s brought several tokens at one moment, a TPOT of 0 (not streamed, or buffered on the way?)", plural.Of(n, "request"))
 	}
 	return w
 }
@@ -50,20 +61,20 @@ func (r *Run) runWarnings(rep *RunReport) (w []string) {
 func (r *Run) countWarnings() (w []string) {
 	t := &r.tokens
 	if t.outputHere > 0 {
-		w = append(w, fmt.Sprintf("output tokens of %d of %d requests are counted here (one a chunk): the server sent no usage",
-			t.outputHere, t.output.Known))
+		w = append(w, fmt.Sprintf("output tokens of %d of %s are counted here (one a chunk): the server sent no usage",
+			t.outputHere, plural.Of(t.output.Known, "request")))
 	}
 	if t.inputTrace > 0 {
-		w = append(w, fmt.Sprintf("input tokens of %d of %d requests are the trace's: the server sent no usage",
-			t.inputTrace, t.input.Known))
+		w = append(w, fmt.Sprintf("input tokens of %d of %s are the trace's: the server sent no usage",
+			t.inputTrace, plural.Of(t.input.Known, "request")))
 	}
 	if t.bothRequests == 0 || t.bothServer == 0 {
 		return w
 	}
 	off := float64(t.bothHere-t.bothServer) / float64(t.bothServer)
 	if math.Abs(off) > countTolerance {
-		w = append(w, fmt.Sprintf("the server counted %d output tokens, here came %d chunks (%+.1f %%): figures use the server's count",
-			t.bothServer, t.bothHere, 100*off))
+		w = append(w, fmt.Sprintf("the server counted %s, here came %s (%+.1f %%): figures use the server's count",
+			plural.Of(t.bothServer, "output token"), plural.Of(t.bothHere, "chunk"), 100*off))
 	}
 	return w
 }
@@ -72,12 +83,12 @@ func (r *Run) cacheWarnings(rep *RunReport) (w []string) {
 	predicted, a := rep.PrefixCache.Predicted.Get()
 	observed, b := rep.PrefixCache.Observed.Get()
 	if a && b && r.prefix.both > 0 && observed > predicted {
-		w = append(w, fmt.Sprintf("observed hits exceed the predicted ones (%.4f > %.4f; %d requests): the server was warm, use --fresh or --salt",
-			observed, predicted, r.odd.hitsExceeded))
+		w = append(w, fmt.Sprintf("observed hits exceed the predicted ones (%.4f > %.4f; %s): the server was warm, use --fresh or --salt",
+			observed, predicted, plural.Of(r.odd.hitsExceeded, "request")))
 	}
 	if r.prefix.reported > 0 && r.prefix.reported < rep.Requests.Completed {
-		w = append(w, fmt.Sprintf("cached tokens are known of %d of %d completed requests: hit rates are over those",
-			r.prefix.reported, rep.Requests.Completed))
+		w = append(w, fmt.Sprintf("cached tokens are known of %d of %s: hit rates are over those",
+			r.prefix.reported, plural.Of(rep.Requests.Completed, "completed request")))
 	}
 	return w
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"retrace/internal/plural"
 	"retrace/record"
 )
 
@@ -42,11 +43,12 @@ func (r *Run) AddHeader(h record.Header) error {
 func (s *shards) fits(h record.Header) error {
 	first := s.headers[0]
 	if h.RunID != first.RunID || h.RunID == "" {
-		return fmt.Errorf("merge shards: run %q is not run %q: repeats of a run are not its shards, analyse each alone",
-			h.RunID, first.RunID)
+		return fmt.Errorf("merge shards: run %q is not run %q: repeats of a run are not its shards, analyse each alone "+
+			"(shards of one run share trace, flags, seed and --start-at)", h.RunID, first.RunID)
 	}
 	if s.seen[shardOf(h)] {
-		return fmt.Errorf("merge shards: shard %d of run %q is given twice", shardOf(h), h.RunID)
+		return fmt.Errorf("merge shards: shard %d of run %q is given twice: a shard that was run again is a repeat, analyse each run alone",
+			shardOf(h), h.RunID)
 	}
 	if shardsOf(h) != shardsOf(first) {
 		return fmt.Errorf("merge shards: run %q is in %d shards in one file and in %d in another",
@@ -100,6 +102,36 @@ func (r *Run) maxLag() time.Duration {
 		return DefaultMaxLag
 	}
 	return limit
+}
+
+// missing says what of an interrupted run's plan is not in the files, "" for a
+// run that went to its end.
+func (s *shards) missing(total int64) string {
+	planned, known := s.planned()
+	switch {
+	case s.interrupted+s.unclosed == 0:
+		return ""
+	case !known:
+		return "INTERRUPTED: how much was planned is not known"
+	}
+	return fmt.Sprintf("INTERRUPTED: %d of %d planned are in the %s", total, planned, plural.Noun(len(s.headers), "file"))
+}
+
+// apart is the time between the first and the last origin of the shards.
+func (s *shards) apart() time.Duration {
+	var first, last time.Time
+	for _, h := range s.headers {
+		if h.Run == nil || h.Run.Start.IsZero() {
+			continue
+		}
+		if first.IsZero() || h.Run.Start.Before(first) {
+			first = h.Run.Start
+		}
+		if h.Run.Start.After(last) {
+			last = h.Run.Start
+		}
+	}
+	return last.Sub(first)
 }
 
 // planned is the number of requests that the headers promise, where each says.
