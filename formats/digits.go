@@ -60,10 +60,18 @@ func successors(list []uint64, line []byte, start, end int) ([]uint64, int) {
 	one, ten, low := uint64(1)<<last, uint64(10)<<last, uint64(15)<<last
 	id := list[len(list)-1]
 	want := binary.LittleEndian.Uint64(line[start:])&mask + one
+	batches := true
 	for start += stride; len(line)-start >= 8; start += stride {
 		if want&low == ten {
 			if want = carryDigits(want, last); want == 0 {
 				break
+			}
+		}
+		if batches && want&low <= 5*one {
+			if batches = spellsFive(line[start:], stride, want, one, mask); batches {
+				list = append(list, id+1, id+2, id+3, id+4, id+5)
+				id, want, start = id+5, want+5*one, start+4*stride
+				continue
 			}
 		}
 		have := binary.LittleEndian.Uint64(line[start:])
@@ -79,6 +87,21 @@ func successors(list []uint64, line []byte, start, end int) ([]uint64, int) {
 		list = append(list, id)
 	}
 	return list, start - stride + digits
+}
+
+// spellsFive says whether text starts with five numbers in a row, of which want
+// is the first, in the bits of mask, and the last digit goes up by one.
+func spellsFive(text []byte, stride int, want, one, mask uint64) bool {
+	at := uint(stride)
+	if at > 8 || len(text) < 5*8 {
+		return false
+	}
+	differ := binary.LittleEndian.Uint64(text) ^ want
+	differ |= binary.LittleEndian.Uint64(text[at:at+8]) ^ (want + one)
+	differ |= binary.LittleEndian.Uint64(text[2*at:2*at+8]) ^ (want + 2*one)
+	differ |= binary.LittleEndian.Uint64(text[3*at:3*at+8]) ^ (want + 3*one)
+	differ |= binary.LittleEndian.Uint64(text[4*at:4*at+8]) ^ (want + 4*one)
+	return differ&mask == 0
 }
 
 // carryDigits puts right a number in ASCII whose digit at a place has become

@@ -69,19 +69,27 @@ func (s *mooncakeScanner) scan(line []byte, row *plainRow) bool {
 // member reads one field that starts at i and gives where it ends.
 func (s *mooncakeScanner) member(line []byte, i int, row *plainRow) (int, bool) {
 	rest := line[i:]
-	switch {
-	case hasKey(rest, `"timestamp":`):
-		return plainField(line, i+len(`"timestamp":`), row, seenTime, &row.time)
-	case hasKey(rest, `"input_length":`):
-		return plainField(line, i+len(`"input_length":`), row, seenInput, &row.input)
-	case hasKey(rest, `"output_length":`):
-		return plainField(line, i+len(`"output_length":`), row, seenOutput, &row.output)
-	case hasKey(rest, `"hash_ids":`):
-		if row.seen&seenBlocks != 0 {
-			return 0, false
+	if len(rest) < 2 {
+		return 0, false
+	}
+	switch rest[1] {
+	case 't':
+		if hasKey(rest, `"timestamp":`) {
+			return plainField(line, i+len(`"timestamp":`), row, seenTime, &row.time)
 		}
-		row.seen |= seenBlocks
-		return s.ids(line, i+len(`"hash_ids":`), row)
+	case 'i':
+		if hasKey(rest, `"input_length":`) {
+			return plainField(line, i+len(`"input_length":`), row, seenInput, &row.input)
+		}
+	case 'o':
+		if hasKey(rest, `"output_length":`) {
+			return plainField(line, i+len(`"output_length":`), row, seenOutput, &row.output)
+		}
+	case 'h':
+		if hasKey(rest, `"hash_ids":`) && row.seen&seenBlocks == 0 {
+			row.seen |= seenBlocks
+			return s.ids(line, i+len(`"hash_ids":`), row)
+		}
 	}
 	return 0, false
 }
