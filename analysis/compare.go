@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"retrace/internal/plural"
 )
 
 // CompareSchema names the JSON form of a Comparison.
@@ -48,7 +50,7 @@ func Compare(a, b *RunReport) *Comparison {
 	c.work("prompts", a.InputTokens, b.InputTokens)
 	c.work("answers", a.OutputTokens, b.OutputTokens)
 	if a.Requests.Total != b.Requests.Total {
-		c.reason("the runs had %d and %d requests: different work", a.Requests.Total, b.Requests.Total)
+		c.reason("the runs had %d and %s: different work", a.Requests.Total, plural.Of(b.Requests.Total, "request"))
 	}
 	c.SameWork = len(c.Reasons) == 0
 	c.failures(a, b)
@@ -91,8 +93,8 @@ func (c *Comparison) work(what string, a, b Stats) {
 
 func (c *Comparison) failures(a, b *RunReport) {
 	if math.Abs(a.FailureRate.V-b.FailureRate.V) > sameFailures {
-		c.reason("failure rates differ: %s of %d and %s of %d requests failed", percent(a.FailureRate), a.Requests.Total,
-			percent(b.FailureRate), b.Requests.Total)
+		c.reason("failure rates differ: %s of %d and %s of %s failed", percent(a.FailureRate), a.Requests.Total,
+			percent(b.FailureRate), plural.Of(b.Requests.Total, "request"))
 	}
 }
 

@@ -1,6 +1,32 @@
 package analysis
 
-import "testing"
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestProfileLabels: no two parts of a rate profile have one label, however
+// short the trace.
+func TestProfileLabels(t *testing.T) {
+	for _, span := range []time.Duration{12 * time.Hour, 73 * time.Millisecond, 13 * time.Microsecond} {
+		rep := TraceReport{RateProfile: profile([]time.Duration{time.Second, time.Second + span/3, time.Second + span})}
+		var out bytes.Buffer
+		rep.writeProfile(&report{w: &out})
+		seen := map[string]bool{}
+		for line := range strings.Lines(out.String()) {
+			label, _, ok := strings.Cut(strings.TrimSpace(line), " s ")
+			if ok && seen[label] {
+				t.Errorf("span %s: %s twice in\n%s", span, label, &out)
+			}
+			seen[label] = true
+		}
+		if len(seen) < profileBins {
+			t.Errorf("span %s: labels %v", span, seen)
+		}
+	}
+}
 
 func TestFigure(t *testing.T) {
 	for _, c := range []struct {

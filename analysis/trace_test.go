@@ -195,7 +195,7 @@ func TestNoBlocks(t *testing.T) {
 	h, list := smallTrace()
 	list = append(list, request(7*time.Second, 900, 3))
 	rep := analyseTrace(t, TraceOptions{Header: h}, list...)
-	noted(t, rep, "1 requests have no prefix blocks and hit nothing")
+	noted(t, rep, "1 request without prefix blocks, which hit nothing")
 	if want := Ratio(35, 980); rep.PrefixCache.Ideal.ByToken != want {
 		t.Errorf("hit rate by tokens: got %v, want %v: prompts without blocks count", rep.PrefixCache.Ideal.ByToken, want)
 	}
@@ -232,12 +232,12 @@ func TestIncrements(t *testing.T) {
 	if d := cmp.Diff(want, rep.PrefixCache.Ideal, near); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	noted(t, rep, "1 turns hold only what is new", "1 requests have a delay after their parent's end")
+	noted(t, rep, "1 turn holds only what is new", "1 request with a delay after the parent's end")
 }
 
 func TestBackwards(t *testing.T) {
 	rep := analyseTrace(t, TraceOptions{}, request(time.Second, 1, 1), request(0, 1, 1))
-	noted(t, rep, "1 arrivals are earlier than the one before")
+	noted(t, rep, "1 arrival earlier than the one before")
 }
 
 func TestWarmup(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"retrace/hashing/prefixcache"
+	"retrace/internal/plural"
 )
 
 // TraceSchema names the JSON form of a TraceReport.
@@ -162,27 +163,28 @@ func (t *Trace) warnings(rep *TraceReport) []string {
 	w := []string{}
 	add := func(format string, args ...any) { w = append(w, fmt.Sprintf(format, args...)) }
 	if q, ok := rep.QuantumMS.Get(); ok {
-		add("arrivals quantised to %s ms: %d requests share %d times; bursts within a step are the source's rounding",
-			grouped(q), len(t.arrivals), rep.DistinctArrivals)
+		add("arrivals quantised to %s ms: %s share %s; bursts within a step are the source's rounding",
+			grouped(q), plural.Of(len(t.arrivals), "request"), plural.Of(rep.DistinctArrivals, "time"))
 	}
 	if n, d, median := idleHead(t.arrivals); n > 0 {
 		add("the head is nearly idle: the first %d requests take %s s, a rate of %s/s, where the median is %s/s; "+
 			"start later with --start", n, figure(Some(d.Seconds())), figure(Ratio(float64(n), d.Seconds())), figure(Some(median)))
 	}
 	if t.backwards > 0 {
-		add("%d arrivals are earlier than the one before them", t.backwards)
+		add("%s earlier than the one before", plural.Of(t.backwards, "arrival"))
 	}
 	if t.delayOnly > 0 {
-		add("%d requests have a delay after their parent's end instead of an arrival: they are in no figure of arrivals", t.delayOnly)
+		add("%s with a delay after the parent's end instead of an arrival, in no figure of arrivals", plural.Of(t.delayOnly, "request"))
 	}
 	if t.increments > 0 {
-		add("%d turns hold only what is new in their session: tokens are those of the new parts, "+
-			"prefix blocks are those of the session so far, without the answers", t.increments)
+		add("%s %s only what is new in the session: tokens are those of the new parts, "+
+			"prefix blocks are those of the session so far, without the answers",
+			plural.Of(t.increments, "turn"), plural.Pick(t.increments, "holds", "hold"))
 	}
 	if rep.noCache != "" {
 		add("no prefix-cache analysis: %s", rep.noCache)
 	} else if t.blockless > 0 {
-		add("%d requests have no prefix blocks and hit nothing", t.blockless)
+		add("%s without prefix blocks, which hit nothing", plural.Of(t.blockless, "request"))
 	}
 	return w
 }

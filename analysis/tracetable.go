@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"retrace/internal/plural"
 )
 
 // WriteTable writes the report for people.
@@ -25,11 +27,11 @@ func (rep *TraceReport) writeHead(p *report) {
 	if rep.Source != "" {
 		from = " from " + rep.Source
 	}
-	p.line("Trace%s: %d requests, %d sessions, %s s", from, rep.Requests, rep.Sessions, figure(rep.DurationS))
+	p.line("Trace%s: %s, %s, %s s", from, plural.Of(rep.Requests, "request"), plural.Of(rep.Sessions, "session"), figure(rep.DurationS))
 	p.line("Tokens: %s input, %s output", sum(rep.InputTokens.Total), sum(rep.OutputTokens.Total))
 	a := rep.Arrivals
-	p.line("Arrivals: %s requests/s, coefficient of variation %s (1 for Poisson), %d different times",
-		figure(a.RateRPS), figure(a.CV), rep.DistinctArrivals)
+	p.line("Arrivals: %s requests/s, coefficient of variation %s (1 for Poisson), %s",
+		figure(a.RateRPS), figure(a.CV), plural.Of(rep.DistinctArrivals, "different time"))
 	p.line("")
 }
 
@@ -60,11 +62,23 @@ func (rep *TraceReport) writeProfile(p *report) {
 		return
 	}
 	p.line("Rate over time, requests/s:")
+	first := rep.RateProfile[0]
+	decimals := startDecimals(first.EndS - first.StartS)
 	for _, b := range rep.RateProfile {
 		bar := strings.Repeat("#", int(b.RateRPS/top*barWidth+0.5))
-		p.line("%s", strings.TrimRight(fmt.Sprintf("%12.1f s %10s  %s", b.StartS, figure(Some(b.RateRPS)), bar), " "))
+		p.line("%s", strings.TrimRight(fmt.Sprintf("%12.*f s %10s  %s", decimals, b.StartS, figure(Some(b.RateRPS)), bar), " "))
 	}
 	p.line("")
+}
+
+// startDecimals is how many decimals tell bins of a width apart by their start.
+func startDecimals(width float64) int {
+	const most = 9 // times are whole nanoseconds
+	n := 1
+	for step := 0.1; n < most && step > width; step /= 10 {
+		n++
+	}
+	return n
 }
 
 func (rep *TraceReport) writeCache(p *report) {
@@ -72,8 +86,8 @@ func (rep *TraceReport) writeCache(p *report) {
 	if c == nil {
 		return
 	}
-	p.line("Prefix cache: %d blocks of %d tokens, %d different ones; warm-up %s of the requests",
-		c.Blocks, c.BlockSize, c.Unique, strconv.FormatFloat(c.Warmup, 'g', -1, 64))
+	p.line("Prefix cache: %s of %s, %s; warm-up %s of the requests",
+		plural.Of(c.Blocks, "block"), plural.Of(c.BlockSize, "token"), plural.Of(c.Unique, "different one"), strconv.FormatFloat(c.Warmup, 'g', -1, 64))
 	p.line("Endless cache: %s by blocks (a partial last block counts as one), %s by tokens, %s by full blocks alone",
 		rate(c.Ideal.ByBlock), rate(c.Ideal.ByToken), rate(c.Ideal.ByFull))
 	p.line("A server finds less: it caches full blocks only and computes each prompt's last token, so its block, again.")
