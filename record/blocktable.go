@@ -1,7 +1,5 @@
 package record
 
-import "sort"
-
 // blockTable gives the block ids of one chunk dense local numbers, in order
 // of their first appearance.
 //
@@ -14,7 +12,8 @@ type blockTable struct {
 	runs  []idRun  // by start, and by number
 	slots []uint32 // base + local number
 	base  uint32
-	used  int // slots
+	used  int    // slots
+	hint  uint32 // local number of the first block of the latest request
 }
 
 // idRun is n successive ids with successive local numbers.
@@ -38,6 +37,7 @@ func (t *blockTable) reset() {
 	}
 	t.base = max(t.base+uint32(len(t.ids)), 1)
 	t.ids, t.runs, t.max, t.used = t.ids[:0], t.runs[:0], 0, 0
+	t.hint = 0
 }
 
 // slot is where the search for id starts. 16 successive ids share a cache
@@ -65,11 +65,27 @@ func (t *blockTable) number(id uint64) uint32 {
 		}
 		return t.hashed(id)
 	}
-	k := sort.Search(len(t.runs), func(k int) bool { return t.runs[k].start > id }) - 1
-	if k >= 0 && id-t.runs[k].start < uint64(t.runs[k].n) {
-		return t.runs[k].number + uint32(id-t.runs[k].start)
+	if run := t.before(id); run != nil && id-run.start < uint64(run.n) {
+		return run.number + uint32(id-run.start)
 	}
 	return t.hashed(id)
+}
+
+// before is the last run that does not start behind id, nil where all do.
+func (t *blockTable) before(id uint64) *idRun {
+	runs := t.runs
+	if len(runs) == 0 || runs[0].start > id {
+		return nil
+	}
+	first, n := 0, len(runs)
+	for n > 1 { // it is among the n from first on
+		half := n / 2
+		if runs[first+half].start <= id {
+			first += half
+		}
+		n -= half
+	}
+	return &runs[first]
 }
 
 // hashed finds or adds an id that is in no run.
@@ -115,9 +131,15 @@ type localRun struct{ start, n uint32 }
 // numbers appends the local numbers of ids to dst, as runs.
 func (t *blockTable) numbers(dst []localRun, ids []uint64) []localRun {
 	t.ids = room(t.ids, len(ids))
-	for len(ids) > 0 {
+	for first := true; len(ids) > 0; first = false {
 		fresh := uint32(len(t.ids))
-		start, n := t.number(ids[0]), 1
+		start, n := t.hint, 1
+		if !first || t.hint >= fresh || t.ids[t.hint] != ids[0] {
+			start = t.number(ids[0])
+		}
+		if first {
+			t.hint = start
+		}
 		if start == fresh {
 			n += t.extend(ids)
 		} else {
