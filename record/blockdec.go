@@ -170,11 +170,12 @@ func (d *blockDecoder) originalRuns(cur *cursor) error {
 			d.ids = append(make([]uint64, 0, min(d.total, 2*have+int(n))), d.ids...)
 		}
 		d.ids = d.ids[:have+int(n)]
-		run := d.ids[have:]
+		run, id := d.ids[have:], start
 		for i := range run {
-			run[i] = start + uint64(i)
+			run[i] = id
+			id++
 		}
-		next = max(next, start+n)
+		next = max(next, id)
 	}
 	return cur.done()
 }

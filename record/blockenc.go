@@ -237,10 +237,7 @@ func (e *blockEncoder) originals(cols *columns) {
 	e.newest = max(e.newest, e.table.max+1) // 0 where it wraps
 	dst = binary.AppendUvarint(dst, next)
 	for rest := ids; len(rest) > 0 && len(dst) < 8*len(ids); {
-		n := 1
-		for n < len(rest) && rest[n] == rest[0]+uint64(n) {
-			n++
-		}
+		n := consecutive(rest)
 		dst = appendZigzag(dst, int64(rest[0]-next))
 		dst = binary.AppendUvarint(dst, uint64(n))
 		next = max(next, rest[0]+uint64(n))

@@ -162,12 +162,24 @@ func (t *blockTable) extend(ids []uint64) int {
 	if k < 0 || ids[0] != t.max || t.runs[k].start+uint64(t.runs[k].n)-1 != t.max {
 		return 0
 	}
-	n := 1
-	for n < len(ids) && ids[n] == ids[n-1]+1 && ids[n] != 0 {
-		n++
+	n := consecutive(ids)
+	if last := ids[n-1]; last < ids[0] { // beyond 2^64 they start anew
+		n -= int(last) + 1
 	}
 	t.ids = append(t.ids, ids[1:n]...)
 	t.max = ids[n-1]
 	t.runs[k].n += uint32(n - 1)
 	return n - 1
+}
+
+// consecutive is how many of ids, which are not none, go up by one from the first on.
+func consecutive(ids []uint64) int {
+	next := ids[0]
+	for n, id := range ids {
+		if id != next {
+			return n
+		}
+		next++
+	}
+	return len(ids)
 }
