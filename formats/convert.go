@@ -93,7 +93,7 @@ func (t *Trace) finish(w traceWriter) (*Conversion, error) {
 	if err := w.Close(record.Footer{Dropped: t.report.Skipped}); err != nil {
 		return nil, fmt.Errorf("write trace: %w", err)
 	}
-	return &Conversion{Header: t.Header, Report: t.report, Figures: t.figures}, nil
+	return &Conversion{Header: t.Header, Report: t.Report(), Figures: t.figures}, nil
 }
 
 // empty is the error of a window that holds nothing. A shard may be empty, and
@@ -125,7 +125,7 @@ func (t Target) writer(h record.Header) (traceWriter, error) {
 	}
 	w, err := record.Create(t.Path, h)
 	if err != nil {
-		return nil, fmt.Errorf("create output: %w", err)
+		return nil, err
 	}
 	return w, nil
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"retrace/record"
 )
@@ -143,10 +141,8 @@ func (x *exporting) lostList(h *record.Header) []string {
 // output is a file that appears under its name when it is complete, or a stream.
 type output struct {
 	*bufio.Writer
-	// file is nil where the stream is the caller's to close.
-	file *os.File
-	// path is the name to appear under, "" of a stream.
-	path string
+	// file is nil where the stream is the caller's.
+	file *record.Output
 }
 
 const outputBuffer = 256 << 10
@@ -154,62 +150,45 @@ const outputBuffer = 256 << 10
 // create opens the output.
 func (t Target) create() (*output, error) {
 	if t.Path == "-" {
-		return &output{Writer: bufio.NewWriterSize(t.Stdout, outputBuffer)}, nil
+		return &output{Writer: bufio.NewWriterSize(naming{t.Stdout, "standard output"}, outputBuffer)}, nil
 	}
-	target, direct, err := record.OutputPath(t.Path)
+	f, err := record.CreateOutput(t.Path)
 	if err != nil {
 		return nil, err
 	}
-	if direct {
-		f, err := os.OpenFile(target, os.O_WRONLY, 0)
-		if err != nil {
-			return nil, fmt.Errorf("create output: %w", err)
-		}
-		return &output{Writer: bufio.NewWriterSize(f, outputBuffer), file: f}, nil
-	}
-	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-*")
-	if err != nil {
-		return nil, fmt.Errorf("create output: %w", err)
-	}
-	return &output{Writer: bufio.NewWriterSize(f, outputBuffer), file: f, path: target}, nil
+	return &output{Writer: bufio.NewWriterSize(naming{f, t.Path}, outputBuffer), file: f}, nil
 }
 
 // commit makes the output appear.
 func (o *output) commit() error {
-	err := o.Flush()
-	switch {
-	case o.file == nil:
-		return wrapWrite(err)
-	case o.path == "":
-		return wrapWrite(errors.Join(err, o.file.Close()))
+	if err := o.Flush(); err != nil {
+		return errors.Join(err, o.abort())
 	}
-	const readable = 0o644
-	err = errors.Join(err, o.file.Chmod(readable), o.file.Close())
-	if err != nil {
-		return errors.Join(wrapWrite(err), os.Remove(o.file.Name()))
-	}
-	if err := os.Rename(o.file.Name(), o.path); err != nil {
-		return wrapWrite(errors.Join(err, os.Remove(o.file.Name())))
-	}
-	return nil
-}
-
-func wrapWrite(err error) error {
-	if err == nil {
+	if o.file == nil {
 		return nil
 	}
-	return fmt.Errorf("write output: %w", err)
+	return o.file.Commit()
 }
 
 // abort leaves no file behind.
 func (o *output) abort() error {
-	switch {
-	case o.file == nil:
+	if o.file == nil {
 		return nil
-	case o.path == "":
-		return o.file.Close()
 	}
-	return errors.Join(o.file.Close(), os.Remove(o.file.Name()))
+	return o.file.Abort()
 }
 
-var _ io.Writer = (*output)(nil)
+// naming names the output in the errors of its writes.
+type naming struct {
+	io.Writer
+	name string
+}
+
+// Write writes on.
+func (w naming) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if err != nil {
+		err = fmt.Errorf("write output %s: %w", w.name, err)
+	}
+	return n, err
+}

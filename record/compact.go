@@ -19,19 +19,19 @@ func (w *FileWriter) compact(f Footer) error {
 	if w.w.seq <= full(c.Requests)+full(c.Results)+full(c.Series) {
 		return nil
 	}
-	info, err := os.Stat(w.path)
+	info, err := os.Stat(w.out.path)
 	if err != nil {
 		return fmt.Errorf("compact: %w", err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil
 	}
-	out, err := Create(w.path, w.header)
+	out, err := Create(w.out.path, w.header)
 	if err != nil {
 		return err
 	}
 	if err = w.copyTo(out); err == nil && !out.holds(c) {
-		err = fmt.Errorf("compact %s: %w", w.path, errCompact)
+		err = fmt.Errorf("compact %s: %w", w.out.path, errCompact)
 	}
 	if err != nil {
 		return errors.Join(err, out.Abort())
@@ -49,7 +49,7 @@ func (w *FileWriter) holds(c *Footer) bool {
 
 // copyTo writes all that the file of w holds to out.
 func (w *FileWriter) copyTo(out *FileWriter) error {
-	r, err := Open(w.path)
+	r, err := Open(w.out.path)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 )
@@ -19,72 +18,69 @@ const flushEvery = 500 * time.Millisecond
 type FileWriter struct {
 	mu     sync.Mutex
 	w      *Writer
-	f      *os.File
-	path   string // the final name
-	temp   string // the name until Close, "" where written in place
+	out    *Output
 	header Header
 	stop   chan struct{} // ends the flusher of a recording
 	done   chan struct{} // the flusher has ended
 	closed bool
 }
 
-// Create starts a trace. It is written under a temporary name beside path and
-// takes path's place at Close; Abort leaves path as it was. A path that is no
-// regular file (a pipe, a device) is written directly.
+// Create starts a trace, as an Output: it takes path's place at Close; Abort
+// leaves path as it was.
 func Create(path string, h Header) (*FileWriter, error) {
-	target, direct, err := OutputPath(path)
-	switch {
-	case err != nil:
+	out, err := CreateOutput(path)
+	if err != nil {
 		return nil, err
-	case direct:
-		return startFile(path, "", h, os.O_WRONLY)
 	}
-	for n := 0; ; n++ {
-		temp := filepath.Join(filepath.Dir(target), fmt.Sprintf(".%s.%d-%d.tmp", filepath.Base(target), os.Getpid(), n))
-		w, err := startFile(target, temp, h, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
-		if errors.Is(err, fs.ErrExist) && n < 1000 {
-			continue
-		}
-		return w, err
+	w, err := startFile(out, h)
+	if err != nil {
+		_ = out.Abort() // the header's error is the one to tell
+		return nil, fmt.Errorf("create output %s: %w", path, err)
 	}
+	return w, nil
 }
 
-// CreateRecording starts a file under its final name. Chunks are written at
-// 4,096 records or after half a second, so that a killed process loses no
-// more; a clean Close rewrites the file into full chunks. An existing file is
-// refused without force.
+// CreateRecording starts a file under its final name; whatever h.Kind says, the
+// header's is KindRecording. Chunks are written at 4,096 records or after half
+// a second, so that a killed process loses no more; a clean Close rewrites the
+// file into full chunks. An existing file is refused without force.
 func CreateRecording(path string, h Header, force bool) (*FileWriter, error) {
+	h.Kind = KindRecording
+	if target, err := follow(path); err == nil {
+		if _, ok := descriptor(target); ok {
+			return nil, fmt.Errorf("create recording %s: a recording is read again in the end and needs a file", path)
+		}
+	}
 	flags := os.O_CREATE | os.O_EXCL | os.O_WRONLY
 	if force {
 		flags = os.O_CREATE | os.O_TRUNC | os.O_WRONLY
 	}
-	w, err := startFile(path, "", h, flags)
+	f, err := os.OpenFile(path, flags, 0o666)
 	if err != nil {
-		return nil, err
+		if err = pathless(err); errors.Is(err, fs.ErrNotExist) {
+			err = noDirectoryError{err}
+		}
+		return nil, fmt.Errorf("create recording %s: %w", path, err)
+	}
+	w, err := startFile(&Output{path: path, file: f}, h)
+	if err != nil {
+		_ = f.Close() // the header's error is the one to tell
+		if !force {
+			_ = os.Remove(path)
+		}
+		return nil, fmt.Errorf("create recording %s: %w", path, err)
 	}
 	w.stop, w.done = make(chan struct{}), make(chan struct{})
 	go w.flusher()
 	return w, nil
 }
 
-func startFile(path, temp string, h Header, flags int) (*FileWriter, error) {
-	name := path
-	if temp != "" {
-		name = temp
-	}
-	f, err := os.OpenFile(name, flags, 0o666)
+func startFile(out *Output, h Header) (*FileWriter, error) {
+	w, err := NewWriter(out, h)
 	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", path, err)
+		return nil, err
 	}
-	w, err := NewWriter(f, h)
-	if err != nil {
-		_ = f.Close() // the header's error is the one to tell
-		if flags&os.O_EXCL != 0 {
-			_ = os.Remove(name)
-		}
-		return nil, fmt.Errorf("create %s: %w", path, err)
-	}
-	return &FileWriter{w: w, f: f, path: path, temp: temp, header: h}, nil
+	return &FileWriter{w: w, out: out, header: h}, nil
 }
 
 // flusher writes unfinished chunks until the file is closed.
@@ -107,7 +103,7 @@ func (w *FileWriter) do(call func() error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := call(); err != nil {
-		return fmt.Errorf("%s: %w", w.path, err)
+		return fmt.Errorf("%s: %w", w.out.path, err)
 	}
 	return nil
 }
@@ -148,26 +144,21 @@ func (w *FileWriter) halt() bool {
 // fails, a trace leaves no file; of a recording stays what could be written.
 func (w *FileWriter) Close(f Footer) error {
 	if !w.halt() {
-		return fmt.Errorf("%s: %w", w.path, errWriterClosed)
+		return fmt.Errorf("%s: %w", w.out.path, errWriterClosed)
 	}
-	err := w.do(func() error { return w.w.Close(f) })
-	if cerr := w.f.Close(); err == nil && cerr != nil {
-		err = fmt.Errorf("close %s: %w", w.path, cerr)
-	}
-	switch {
-	case err != nil:
-		w.removeTemp()
+	if err := w.do(func() error { return w.w.Close(f) }); err != nil {
+		_ = w.out.Abort() // the first error is the one to tell
 		return err
-	case w.temp != "":
-		if err := os.Rename(w.temp, w.path); err != nil {
-			w.removeTemp()
-			return fmt.Errorf("name %s: %w", w.path, err)
-		}
-	case w.stop != nil:
-		// Failing to compact costs nothing but size, unless it shows a fault of ours.
-		if err := w.compact(f); errors.Is(err, errCompact) {
-			return err
-		}
+	}
+	if err := w.out.Commit(); err != nil {
+		return err
+	}
+	if w.stop == nil {
+		return nil
+	}
+	// Failing to compact costs nothing but size, unless it shows a fault of ours.
+	if err := w.compact(f); errors.Is(err, errCompact) {
+		return err
 	}
 	return nil
 }
@@ -180,19 +171,12 @@ func (w *FileWriter) Abort() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.w.discard()
-	_ = w.f.Close() // it is removed
-	w.removeTemp()
-	if info, err := os.Stat(w.path); w.stop == nil || err != nil || !info.Mode().IsRegular() {
-		return nil
+	err := w.out.Abort()
+	if info, serr := os.Lstat(w.out.path); w.stop == nil || serr != nil || !info.Mode().IsRegular() {
+		return err
 	}
-	if err := os.Remove(w.path); err != nil {
+	if err := os.Remove(w.out.path); err != nil {
 		return fmt.Errorf("abort: %w", err)
 	}
 	return nil
-}
-
-func (w *FileWriter) removeTemp() {
-	if w.temp != "" {
-		_ = os.Remove(w.temp) // best effort: it is of no use to anyone
-	}
 }

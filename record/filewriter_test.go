@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -296,10 +295,8 @@ func TestKill(t *testing.T) {
 // A full disk is told once and for all, with the file's name, and leaves what
 // was written before.
 func TestFullDisk(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("/dev/full is Linux's")
-	}
-	if _, err := Create("/dev/full", Header{}); err == nil || !strings.Contains(err.Error(), "/dev/full") {
+	disk := fullDisk(t)
+	if _, err := Create(disk, Header{}); err == nil || !strings.Contains(err.Error(), disk) {
 		t.Errorf("create on a full disk: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "a.rec")
@@ -311,7 +308,7 @@ func TestFullDisk(t *testing.T) {
 	if err := errors.Join(w.WriteResult(&r), w.Flush()); err != nil {
 		t.Fatal(err)
 	}
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	full, err := os.OpenFile(disk, os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip(err)
 	}
