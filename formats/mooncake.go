@@ -103,7 +103,15 @@ func (m *mooncakeImporter) decode(line []byte, r *record.Request) error {
 	if !m.scan.scan(line, row) {
 		return m.decodeAny(line, r)
 	}
-	r.Arrival = time.Duration(row.time) * m.config.Unit
+	if row.seen&seenTime != 0 {
+		r.Arrival = row.time
+	}
+	if row.seen&seenDelay != 0 {
+		r.Delay, m.delays = row.delay, true
+	}
+	if row.seen&seenSession != 0 {
+		r.Session = string(row.session)
+	}
 	r.InputTokens = row.input
 	if row.seen&seenOutput != 0 {
 		r.OutputTokens = row.output

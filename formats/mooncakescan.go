@@ -5,20 +5,23 @@ import (
 	"time"
 )
 
-// plainRow is a row with nothing but the four fields of the published Mooncake
-// files, written as they are written there.
+// plainRow is a row with nothing but the fields of the published Mooncake
+// files, and times and names of sessions, written as they are written there.
 type plainRow struct {
-	time          int64
+	time, delay   time.Duration
 	input, output int64
 	blocks        []uint64
+	session       []byte // shares the line's memory
 	seen          uint8
 }
 
 const (
 	seenTime = 1 << iota
+	seenDelay
 	seenInput
 	seenOutput
 	seenBlocks
+	seenSession
 )
 
 // maxPlain bounds the integers of the fast path: 18 digits fit an int64.
@@ -29,16 +32,23 @@ const maxPlain = 18
 // errors included.
 type mooncakeScanner struct {
 	slab    slab
-	maxTime int64
+	unit    time.Duration
+	maxTime uint64 // in units
+	// steps are the tenths, hundredths, … of a unit that are whole nanoseconds.
+	steps []time.Duration
 }
 
 func newMooncakeScanner(unit time.Duration) mooncakeScanner {
-	return mooncakeScanner{maxTime: (1<<63 - 1) / int64(unit)}
+	s := mooncakeScanner{unit: unit, maxTime: min(maxCount, (1<<63-1)/uint64(unit)-1)}
+	for ; unit%10 == 0; unit /= 10 {
+		s.steps = append(s.steps, unit/10)
+	}
+	return s
 }
 
 // scan reads one line into row; false says that the slow path has to.
 func (s *mooncakeScanner) scan(line []byte, row *plainRow) bool {
-	row.seen, row.blocks = 0, nil
+	row.seen, row.blocks, row.session = 0, nil, nil
 	if len(line) < 2 || line[0] != '{' {
 		return false
 	}
@@ -58,8 +68,7 @@ func (s *mooncakeScanner) scan(line []byte, row *plainRow) bool {
 		case ',':
 			i++
 		case '}':
-			const must = seenTime | seenInput
-			return i == len(line)-1 && row.seen&must == must && row.time <= s.maxTime
+			return i == len(line)-1 && row.seen&seenInput != 0 && row.seen&(seenTime|seenDelay) != 0
 		default:
 			return false
 		}
@@ -75,7 +84,15 @@ func (s *mooncakeScanner) member(line []byte, i int, row *plainRow) (int, bool) 
 	switch rest[1] {
 	case 't':
 		if hasKey(rest, `"timestamp":`) {
-			return plainField(line, i+len(`"timestamp":`), row, seenTime, &row.time)
+			return s.time(line, i+len(`"timestamp":`), row, seenTime, &row.time)
+		}
+	case 'd':
+		if hasKey(rest, `"delay":`) {
+			return s.time(line, i+len(`"delay":`), row, seenDelay, &row.delay)
+		}
+	case 's':
+		if hasKey(rest, `"session_id":`) {
+			return plainSession(line, i+len(`"session_id":`), row)
 		}
 	case 'i':
 		if hasKey(rest, `"input_length":`) {
@@ -96,7 +113,10 @@ func (s *mooncakeScanner) member(line []byte, i int, row *plainRow) (int, bool) 
 
 func hasKey(b []byte, key string) bool { return len(b) > len(key) && string(b[:len(key)]) == key }
 
-// plainField reads a count or time after its colon.
+// maxCount bounds counts, and times in their unit.
+const maxCount = 1<<53 - 1
+
+// plainField reads a count after its colon.
 func plainField(line []byte, i int, row *plainRow, bit uint8, to *int64) (int, bool) {
 	if row.seen&bit != 0 {
 		return 0, false
@@ -107,12 +127,51 @@ func plainField(line []byte, i int, row *plainRow, bit uint8, to *int64) (int, b
 	}
 	start := i
 	n, i := plainNumber(line, i)
-	const maxCount = 1<<53 - 1
 	if !plainDigits(line, start, i) || n > maxCount {
 		return 0, false
 	}
 	*to = int64(n)
 	return i, true
+}
+
+// time reads a time after its colon: whole units, or with as many decimal
+// places, the last not 0, as give whole nanoseconds.
+func (s *mooncakeScanner) time(line []byte, i int, row *plainRow, bit uint8, to *time.Duration) (int, bool) {
+	var whole int64
+	end, ok := plainField(line, i, row, bit, &whole)
+	if !ok || uint64(whole) > s.maxTime {
+		return 0, false
+	}
+	*to = time.Duration(whole) * s.unit
+	if end == len(line) || line[end] != '.' {
+		return end, true
+	}
+	part, last := plainNumber(line, end+1)
+	places := last - end - 1
+	if places == 0 || places > len(s.steps) || line[last-1] == '0' {
+		return 0, false
+	}
+	*to += time.Duration(part) * s.steps[places-1]
+	return last, true
+}
+
+// plainSession reads a name of printable ASCII without an escape.
+func plainSession(line []byte, i int, row *plainRow) (int, bool) {
+	if i < len(line) && line[i] == ' ' {
+		i++
+	}
+	if row.seen&seenSession != 0 || i >= len(line) || line[i] != '"' {
+		return 0, false
+	}
+	row.seen |= seenSession
+	start := i + 1
+	for i = start; i < len(line) && line[i] >= ' ' && line[i] <= '~' && line[i] != '\\'; i++ {
+		if line[i] == '"' {
+			row.session = line[start:i]
+			return i + 1, i > start
+		}
+	}
+	return 0, false
 }
 
 // plainDigits says whether line[start:end] is an integer as exporters write it.

@@ -15,6 +15,9 @@ var scanSeeds = []string{
 	`{"timestamp":27482,"input_length":5,"output_length":1,"hash_ids":[46]}`,
 	`{"input_length":5,"timestamp":1}`,
 	`{"timestamp":1,"input_length":0}`,
+	`{"session_id": "s 1", "timestamp": 27482.125, "input_length": 5, "output_length": 1, "hash_ids": [46]}`,
+	`{"session_id":"s1","delay":0.000001,"input_length":5}`,
+	`{"timestamp":1,"delay":2,"input_length":5}`,
 	`{"timestamp":01,"input_length":5}`,
 	`{"timestamp":-1,"input_length":5}`,
 	`{"timestamp":1.0,"input_length":5}`,
@@ -30,6 +33,19 @@ var scanSeeds = []string{
 	`{"timestamp":1,"input_length":5,"x":1}`,
 	`{"timestamp" :1,"input_length":5}`,
 	`{"timestamp":1,"input_length":5,"hash_ids":[`,
+	`{"timestamp":1.50,"input_length":5}`,
+	`{"timestamp":1.,"input_length":5}`,
+	`{"timestamp":.5,"input_length":5}`,
+	`{"timestamp":1.5e1,"input_length":5}`,
+	`{"timestamp":1.0000001,"input_length":5}`,
+	`{"timestamp":9223372036854.775807,"input_length":5}`,
+	`{"timestamp":9223372036855,"input_length":5}`,
+	`{"timestamp":1,"session_id":"","input_length":5}`,
+	`{"timestamp":1,"session_id":"a\"b","input_length":5}`,
+	`{"timestamp":1,"session_id":"\u0061","input_length":5}`,
+	`{"timestamp":1,"session_id":"é","input_length":5}`,
+	`{"timestamp":1,"session_id":7,"input_length":5}`,
+	`{"timestamp":1,"session_id":"a`,
 	`{"timestamp":1,"input_length":5,"hash_ids":[8,9,10,11,13,98,99,100,1,23,9,:]}`,
 	`{"timestamp":1,"input_length":5,"hash_ids":[8, 9, :, 11]}`,
 	`{"timestamp":1,"input_length":5,"hash_ids":[123456, 123457 ,123458]}`,
@@ -78,7 +94,7 @@ func FuzzScan(f *testing.F) {
 // The rows of the published files have to be plain.
 func TestScanTakes(t *testing.T) {
 	for i, s := range scanSeeds {
-		if _, _, ok, _, _ := decodeBoth(t, s); ok != (i < 4) {
+		if _, _, ok, _, _ := decodeBoth(t, s); ok != (i < 7) {
 			t.Errorf("%s: taken: %v", s, ok)
 		}
 	}
