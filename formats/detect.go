@@ -29,10 +29,12 @@ type Head struct {
 	Line string
 
 	// fault is what is wrong with Line as a JSON object, nil for nothing, and
-	// number is its number from 1; more says that other lines follow it.
+	// number is its number from 1; more says that other lines follow it. lines
+	// counts those looked at, blank ones apart.
 	fault  *ValueError
 	number int
 	more   bool
+	lines  int
 }
 
 // NewHead looks at the start of an input; whole says that it is all of it.
@@ -45,6 +47,7 @@ func NewHead(start []byte, whole bool) *Head {
 		if line = trimLine(line); len(line) == 0 {
 			continue
 		}
+		h.lines++
 		members, fault := headRow(line, len(rest) == 0 && !whole)
 		if h.Line == "" {
 			h.Line, h.fault, h.number = headLine(line), fault, n
@@ -161,11 +164,38 @@ func Detect(h *Head) (*Format, error) {
 	}
 	switch len(sure) {
 	case 1:
+		if n := h.like(sure[0]); 2*n < h.lines {
+			return nil, fmt.Errorf("unknown format: it starts with %q, and only %d of its first %s like %s; choose with --from where it is one of %s",
+				clip(h.Line), n, plural(int64(h.lines), "line")+" "+look(n), sure[0].Name, names(registry))
+		}
 		return sure[0], nil
 	case 0:
 		return nil, unknownFormat(h)
 	}
 	return nil, fmt.Errorf("the format is ambiguous: it may be %s; choose with --from", names(sure))
+}
+
+// look is the verb for n of several.
+func look(n int) string {
+	if n == 1 {
+		return "looks"
+	}
+	return "look"
+}
+
+// like counts the first lines that look like the format on their own: all of
+// them where its lines cannot be told alone, behind a header line.
+func (h *Head) like(f *Format) int {
+	if f.stored || len(h.Rows) == 0 {
+		return h.lines
+	}
+	n := 0
+	for _, row := range h.Rows {
+		if f.Detect(&Head{Rows: [][]Member{row}}) != No {
+			n++
+		}
+	}
+	return n
 }
 
 func unknownFormat(h *Head) error {

@@ -33,6 +33,34 @@ func TestDetectBrokenFirstRow(t *testing.T) {
 	}
 }
 
+// TestDetectMostRows: rows of a format among other lines do not make a file one
+// of that format, unless --from says so; a few bad lines among rows do not hide it.
+func TestDetectMostRows(t *testing.T) {
+	readme := "# Traces\n\nA row is\n\n    " + goodRow + "\n\nand so on.\n"
+	logs := strings.Repeat(`{"level":"info","message":"x"}`+"\n", 3) + goodRow + "\n"
+	for in, want := range map[string]string{
+		readme: `unknown format: it starts with "# Traces", and only 1 of its first 4 lines looks like mooncake`,
+		logs:   "only 1 of its first 4 lines looks like mooncake",
+	} {
+		h := NewHead([]byte(in), true)
+		if f, err := Detect(h); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v; want %q", in, f, err, want)
+		}
+		if f, err := choose(h, "mooncake"); err != nil || f.Name != "mooncake" {
+			t.Errorf("--from mooncake: %v, %v", f, err)
+		}
+	}
+	for _, in := range []string{
+		"# comment\n# comment\n" + strings.Repeat(goodRow+"\n", 2),
+		strings.Repeat(goodRow+"\ngarbage\n", 3),
+		`{"input_length":5,"output_length":1}` + "\n" + goodRow + "\n", // without its time
+	} {
+		if f, err := Detect(NewHead([]byte(in), true)); err != nil || f.Name != "mooncake" {
+			t.Errorf("%q: %v, %v", in, f, err)
+		}
+	}
+}
+
 // TestUnknownWords: what is said of an input that is no known format.
 func TestUnknownWords(t *testing.T) {
 	for in, want := range map[string]string{
