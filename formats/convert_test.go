@@ -115,11 +115,60 @@ func TestPayloadOfOthers(t *testing.T) {
 	}
 	if want := `{"timestamp":0,"payload":{"messages":[],"n":1.0}}
 {"timestamp":0,"input_length":3}
-{"timestamp":0}
 `; out.String() != want {
 		t.Errorf("got %s, want %s", &out, want)
 	}
-	contains(t, strings.Join(c.Lost, "\n"), "bodies that are not JSON (1 request)", "requests of unknown input length")
+	contains(t, strings.Join(c.Lost, "\n"), "bodies that are no JSON objects (1 request)", "requests without input length or JSON body (1 request left out)")
+	contains(t, strings.Join(c.Report.Losses, "\n"), "(1 request left out)")
+	if !c.Report.Lossy() {
+		t.Error("a request that was left out is no loss")
+	}
+}
+
+// A row that no container could hold is a bad row, told as such and skipped.
+func TestHugeRow(t *testing.T) {
+	huge := `{"timestamp":0,"input_length":3,"x":"` + strings.Repeat("a", record.MaxRequestBytes) + `"}`
+	in := file(t, "in", huge+"\n"+`{"timestamp":1,"input_length":3}`+"\n")
+	_, err := formats.Convert([]string{in}, formats.Options{}, formats.Target{Path: in + ".trace"})
+	if err == nil {
+		t.Fatal("it was taken")
+	}
+	contains(t, err.Error(), "line 1 (byte 0): found 67108872 bytes, expected at most 67108864 in one row")
+	c, err := formats.Convert([]string{in}, formats.Options{BadLines: formats.Skip}, formats.Target{Path: in + ".trace"})
+	if err != nil || c.Report.Kept != 1 || c.Report.SkippedRows() != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// A window that cuts off the turns which later increments build on says so.
+func TestWindowCutsSessions(t *testing.T) {
+	text := `{"timestamp":0,"session_id":"a","input_length":5,"output_length":1}
+{"timestamp":0,"session_id":"b","input_length":5,"output_length":1}
+{"timestamp":3000,"session_id":"a","delay":10,"input_length":2,"output_length":1}
+{"timestamp":4000,"session_id":"b","input_length":9,"output_length":1}
+{"timestamp":5000,"session_id":"c","input_length":5,"output_length":1}
+{"session_id":"c","delay":10,"input_length":5,"output_length":1}
+`
+	for _, c := range []struct {
+		sel  formats.Selection
+		want string
+	}{
+		{formats.Selection{Start: time.Second}, "sessions of 1 turn that hold"},
+		{formats.Selection{Start: time.Second, Limit: 1}, "sessions of 1 turn that hold"},
+		{formats.Selection{Start: 4 * time.Second}, ""},
+		{formats.Selection{End: time.Second}, ""},
+		{formats.Selection{}, ""},
+	} {
+		in := file(t, "in", text)
+		out, err := formats.Convert([]string{in}, formats.Options{Select: c.sel}, formats.Target{Path: in + ".trace"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(out.Report.Warnings, "\n")
+		if told := strings.Contains(got, "earlier turns"); told != (c.want != "") || !strings.Contains(got, c.want) {
+			t.Errorf("%+v: warned %q, want %q", c.sel, got, c.want)
+		}
+	}
 }
 
 func TestSelectionOrder(t *testing.T) {

@@ -20,7 +20,7 @@ func (j *job) export(f *Format, t Target) (*Conversion, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &exporting{format: f, own: tr.Header.Source == f.Name || f.stored, lost: map[string]int64{}}
+	x := &exporting{format: f, own: tr.Header.Source == f.Name || f.stored, lost: map[string]int64{}, leftOut: map[string]int64{}}
 	h := tr.Header
 	x.to = f.NewExporter(out, &h)
 	if err := x.all(tr); err != nil {
@@ -29,9 +29,12 @@ func (j *job) export(f *Format, t Target) (*Conversion, error) {
 	if err := tr.empty(); err != nil {
 		return nil, errors.Join(err, out.abort())
 	}
-	c := &Conversion{Header: tr.Header, Report: tr.report, Figures: tr.figures, Lost: x.lostList(&h)}
+	c := &Conversion{Header: tr.Header, Report: tr.Report(), Figures: tr.figures, Lost: x.lostList(&h)}
 	if w := blocksWarning(&h, f); w != "" {
 		c.Report.Warnings = append(c.Report.Warnings, w)
+	}
+	for _, what := range sortedKeys(x.leftOut) {
+		c.Report.Losses = append(c.Report.Losses, x.omission(what))
 	}
 	if t.Strict && len(c.Lost) > 0 {
 		return c, errors.Join(fmt.Errorf("--strict: %w: %s", ErrLost, c.Lost[0]), out.abort())
@@ -60,7 +63,8 @@ type exporting struct {
 	format *Format
 	own    bool
 	to     Exporter
-	lost   map[string]int64
+	// lost counts what requests lose, leftOut those that get no row.
+	lost, leftOut map[string]int64
 }
 
 func (x *exporting) all(tr *Trace) error {
@@ -99,9 +103,16 @@ func (x *exporting) bySourceRow(tr *Trace) error {
 }
 
 func (x *exporting) write(r *record.Request) error {
-	if !x.own {
-		x.note(r)
+	if x.own {
+		return x.to.Write(r)
 	}
+	if x.format.LeavesOut != nil {
+		if what := x.format.LeavesOut(r); what != "" {
+			x.leftOut[what]++
+			return nil
+		}
+	}
+	x.note(r)
 	return x.to.Write(r)
 }
 
@@ -129,6 +140,9 @@ func (x *exporting) lostList(h *record.Header) []string {
 	for _, name := range sortedKeys(x.lost) {
 		list = append(list, fmt.Sprintf("%s cannot carry: %s (%s)", x.format.Name, name, plural(x.lost[name], "request")))
 	}
+	for _, what := range sortedKeys(x.leftOut) {
+		list = append(list, x.omission(what))
+	}
 	if x.own {
 		return list
 	}
@@ -136,6 +150,11 @@ func (x *exporting) lostList(h *record.Header) []string {
 		list = append(list, fmt.Sprintf("%s cannot carry: the wall-clock origin (%s)", x.format.Name, originText(h)))
 	}
 	return list
+}
+
+// omission is the sentence on requests that were left out.
+func (x *exporting) omission(what string) string {
+	return fmt.Sprintf("%s cannot carry: %s (%s left out)", x.format.Name, what, plural(x.leftOut[what], "request"))
 }
 
 // output is a file that appears under its name when it is complete, or a stream.

@@ -44,6 +44,9 @@ type Format struct {
 	// Loses says what an export loses of one request although Carries names its
 	// parts, "" for nothing; nil where that does not happen.
 	Loses func(r *record.Request) string
+	// LeavesOut says why an export cannot write a row for a request at all, ""
+	// where it can; nil where it always can.
+	LeavesOut func(r *record.Request) string
 	// Detect looks at the first rows. It never looks at a file's name.
 	Detect func(*Head) Match
 	// NewImporter starts an import, nil where the format is not read.

@@ -23,6 +23,7 @@ func init() {
 		Carries: FieldArrival | FieldDelay | FieldInput | FieldOutput | FieldBlocks | FieldSession | FieldTurn |
 			FieldIncrement | FieldBody | FieldPriority,
 		Loses:       mooncakeLoses,
+		LeavesOut:   mooncakeLeavesOut,
 		Detect:      detectMooncake,
 		NewImporter: func(c ImportConfig) Importer { return newMooncakeImporter(c) },
 		NewExporter: newMooncakeExporter,
@@ -31,16 +32,31 @@ func init() {
 
 // mooncakeLoses: a row has either lengths or a body, and its body is JSON.
 func mooncakeLoses(r *record.Request) string {
-	body := r.Body != nil && ValidValue(r.Body)
+	body := isPayload(r.Body)
 	switch {
 	case body && r.InputTokens != record.Unknown:
 		return "input tokens beside a body"
-	case !body && r.InputTokens == record.Unknown:
-		return "requests of unknown input length (no reader takes their rows)"
 	case r.Body != nil && !body:
-		return "bodies that are not JSON"
+		return "bodies that are no JSON objects"
 	}
 	return ""
+}
+
+// mooncakeLeavesOut: a row must say what its input is.
+func mooncakeLeavesOut(r *record.Request) string {
+	if r.InputTokens == record.Unknown && !isPayload(r.Body) {
+		return "requests without input length or JSON body"
+	}
+	return ""
+}
+
+// isPayload says whether a body can be the payload of a row.
+func isPayload(body []byte) bool {
+	if body == nil {
+		return false
+	}
+	_, err := ParseObject(body)
+	return err == nil
 }
 
 func detectMooncake(h *Head) Match {

@@ -293,7 +293,7 @@ func (m *mooncakeRenderer) render(r *record.Request) ([]Member, error) {
 	m.row, m.buf = m.row[:0], m.buf[:0]
 	m.time("timestamp", r.Arrival)
 	var err error
-	body := r.Body != nil && (m.own || ValidValue(r.Body))
+	body := r.Body != nil && (m.own || isPayload(r.Body))
 	if body {
 		m.row, err = renderBody(m.row, r, m.own)
 	} else if r.InputTokens != record.Unknown {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"retrace/record"
 )
 
@@ -26,6 +28,9 @@ type Trace struct {
 	origin  time.Duration
 	sel     Selection
 	figures Figures
+	// headless counts the increments that the last range over Requests has
+	// yielded of sessions whose earlier turns lie before the window.
+	headless int64
 }
 
 // Figures are what the selected requests amount to, once all were read.
@@ -264,7 +269,9 @@ func (t *Trace) Requests() iter.Seq2[record.Request, error] {
 // for longer where keep says so.
 func (t *Trace) each(to func(*record.Request) error, keep bool) error {
 	t.figures = newFigures()
+	t.headless = 0
 	w := t.window
+	before := map[uint64]struct{}{} // sessions that begin before the window
 	fields := t.timeFields()
 	stopped := t.job.opts.interruption()
 	take := func(r *record.Request, key int64) error {
@@ -275,8 +282,16 @@ func (t *Trace) each(to func(*record.Request) error, keep bool) error {
 		switch {
 		case done:
 			return errStop
+		case !keep && r.Session != "":
+			before[xxhash.Sum64String(r.Session)] = struct{}{}
+			return nil
 		case !keep || !t.sel.place(r, t.origin, fields):
 			return nil
+		}
+		if r.Increment && len(before) > 0 {
+			if _, cut := before[xxhash.Sum64String(r.Session)]; cut {
+				t.headless++
+			}
 		}
 		t.figures.add(r)
 		return to(r)
@@ -330,8 +345,16 @@ func (t *Trace) eachSorted(take sink) error {
 	return nil
 }
 
-// Report says what became of the source's rows.
-func (t *Trace) Report() Report { return t.report }
+// Report says what became of the source's rows; after a range over Requests
+// also what the window has done to sessions.
+func (t *Trace) Report() Report {
+	r := t.report
+	if t.headless > 0 {
+		r.Warnings = append(slices.Clip(r.Warnings), fmt.Sprintf("--start leaves out earlier turns of the sessions of %s that hold only what is new: "+
+			"their prompts lack what came before the window", plural(t.headless, "turn")))
+	}
+	return r
+}
 
 // Figures sums up what the last range over Requests has yielded.
 func (t *Trace) Figures() Figures { return t.figures }

@@ -161,6 +161,10 @@ const interruptRows = 1024
 // emit takes a request from the importer.
 func (p *pass) emit(r *record.Request) error {
 	t := r.Arrival
+	if n := r.Size(); n > record.MaxRequestBytes {
+		found := fmt.Appendf(nil, "%d bytes", n)
+		return p.src.Reject(p.src.Fault("", found, fmt.Sprintf("at most %d in one row", record.MaxRequestBytes)))
+	}
 	state, err := p.sessions.next(r)
 	if err != nil {
 		bad := p.src.Fault(p.timeField(), nil, "a time: only a later turn of a session may have a delay alone")

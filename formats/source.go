@@ -12,7 +12,7 @@ import (
 )
 
 // maxLine bounds one line, and so what a hostile file can make us hold.
-const maxLine = 256 << 20
+const maxLine = 128 << 20
 
 // Source is one input file on its way through an importer: its decompressed
 // bytes, the place reached, and the ledger of rows.
@@ -230,7 +230,7 @@ func (l *lineReader) fill() {
 		l.buf, l.at, l.scan = l.buf[:n], 0, n
 	}
 	if len(l.buf) == cap(l.buf) {
-		l.buf = slices.Grow(l.buf, cap(l.buf))
+		l.buf = slices.Grow(l.buf, min(cap(l.buf), maxLine+lineBuffer-len(l.buf)))
 	}
 	for range 100 {
 		n, err := l.in.Read(l.buf[len(l.buf):cap(l.buf)])
