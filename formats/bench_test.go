@@ -42,7 +42,7 @@ func BenchmarkScan(b *testing.B) {
 }
 
 // BenchmarkScanSessions reads rows of the dialect with sessions and fractions
-// of milliseconds, which the fast path leaves to the slow one.
+// of milliseconds.
 func BenchmarkScanSessions(b *testing.B) {
 	var buf bytes.Buffer
 	for i := range 10000 {
