@@ -13,6 +13,7 @@ type blockDecoder struct {
 	count  [maxRecords]int32
 	input  [maxRecords]int64
 	output [maxRecords]int64
+	fresh  [maxRecords]int64     // inputs that are written themselves
 	offset [maxRecords + 1]int32 // record → its first block
 	total  int                   // of count
 	ids    []uint64              // local number → block id
@@ -20,13 +21,13 @@ type blockDecoder struct {
 	reuse  bool                  // the blocks need not outlive the next chunk
 }
 
-// lengthColumns are the cursors of the first pass.
+// lengthColumns are what is left of the columns of the first pass.
 type lengthColumns struct {
-	mode, backLow, backHigh          []byte
-	shared, turn, inputHigh, outHigh cursor
-	inputLow, outLow                 []byte
-	blockCount                       cursor
-	counted                          bool // blockCount is there
+	mode, backLow, backHigh []byte
+	shared, turn            cursor
+	inputs                  []int64
+	blockCount              cursor
+	counted                 bool // blockCount is there
 }
 
 // decode reads n records: lengths first, then the blocks.
@@ -44,13 +45,19 @@ func (d *blockDecoder) lengths(cols *columns, n, blockSize int) error {
 	c := lengthColumns{
 		mode: cols[colMode], backLow: cols[colBackLow], backHigh: cols[colBackHigh],
 		shared: cursor{b: cols[colShared]}, turn: cursor{b: cols[colTurnInput]},
-		inputHigh: cursor{b: cols[colInputHigh]}, outHigh: cursor{b: cols[colOutputHigh]},
-		inputLow: cols[colInputLow], outLow: cols[colOutputLow],
 		blockCount: cursor{b: cols[colBlockCount]}, counted: len(cols[colBlockCount]) > 0,
 	}
-	if len(c.mode) != n || len(c.outLow) != n || len(c.backLow) != len(c.backHigh) {
-		return fmt.Errorf("columns mo, ol, bl, bh have %d, %d, %d, %d bytes for %d records",
-			len(c.mode), len(c.outLow), len(c.backLow), len(c.backHigh), n)
+	inputLow, outputLow := cols[colInputLow], cols[colOutputLow]
+	if len(c.mode) != n || len(outputLow) != n || len(inputLow) > n || len(c.backLow) != len(c.backHigh) {
+		return fmt.Errorf("columns mo, ol, il, bl, bh have %d, %d, %d, %d, %d bytes for %d records",
+			len(c.mode), len(outputLow), len(inputLow), len(c.backLow), len(c.backHigh), n)
+	}
+	c.inputs = d.fresh[:len(inputLow)]
+	if err := joinLengths(c.inputs, inputLow, cols[colInputHigh]); err != nil {
+		return fmt.Errorf("column ih: %w", err)
+	}
+	if err := joinLengths(d.output[:n], outputLow, cols[colOutputHigh]); err != nil {
+		return fmt.Errorf("column oh: %w", err)
 	}
 	d.total = 0
 	for i := range n {
@@ -58,10 +65,34 @@ func (d *blockDecoder) lengths(cols *columns, n, blockSize int) error {
 			return fmt.Errorf("record %d: %w", i, err)
 		}
 	}
-	if len(c.backLow)+len(c.inputLow) != 0 {
+	if len(c.backLow)+len(c.inputs) != 0 {
 		return fmt.Errorf("columns bl, il: %w", errTrailing)
 	}
 	return c.done()
+}
+
+// joinLengths puts lengths together: their low bytes, and what is above these
+// as a LEB128 number each, of length + 1.
+func joinLengths(dst []int64, low, high []byte) error {
+	for i := range dst {
+		if len(high) == 0 {
+			return errShort
+		}
+		v, n := uint64(high[0]), 1
+		if v >= 0x80 {
+			if v, n = binary.Uvarint(high); n == 0 {
+				return errShort
+			} else if n < 0 {
+				return errVarint
+			}
+		}
+		dst[i] = int64(v<<8|uint64(low[i])) - 1
+		high = high[n:]
+	}
+	if len(high) > 0 {
+		return fmt.Errorf("%w: %d", errTrailing, len(high))
+	}
+	return nil
 }
 
 // done says whether every column was read to its end.
@@ -69,7 +100,7 @@ func (c *lengthColumns) done() error {
 	ends := [...]struct {
 		name string
 		cur  *cursor
-	}{{"sh", &c.shared}, {"tu", &c.turn}, {"ih", &c.inputHigh}, {"oh", &c.outHigh}, {"bx", &c.blockCount}}
+	}{{"sh", &c.shared}, {"tu", &c.turn}, {"bx", &c.blockCount}}
 	for _, e := range ends {
 		if err := e.cur.done(); err != nil {
 			return fmt.Errorf("column %s: %w", e.name, err)
@@ -104,13 +135,12 @@ func (d *blockDecoder) one(c *lengthColumns, i, blockSize int) error {
 	if mode&modeTurn != 0 {
 		d.input[i] = d.input[parent] + d.output[parent] + int64(c.turn.uvarint())
 	} else {
-		if len(c.inputLow) == 0 {
+		if len(c.inputs) == 0 {
 			return fmt.Errorf("column il: %w", errShort)
 		}
-		d.input[i] = int64(c.inputHigh.uvarint()<<8|uint64(c.inputLow[0])) - 1
-		c.inputLow = c.inputLow[1:]
+		d.input[i] = c.inputs[0]
+		c.inputs = c.inputs[1:]
 	}
-	d.output[i] = int64(c.outHigh.uvarint()<<8|uint64(c.outLow[i])) - 1
 	n := impliedBlocks(d.input[i], blockSize)
 	if c.counted {
 		n += c.blockCount.zigzag()
