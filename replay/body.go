@@ -85,7 +85,11 @@ func (b *bodies) size(j *job) int64 {
 // append renders j's body, with j.fields.
 func (b *bodies) append(dst []byte, j *job) ([]byte, error) {
 	if j.source != nil {
-		return editMembers(dst, j.source, b.members(j))
+		list, last, err := spans(j.source)
+		if err != nil {
+			return dst, fmt.Errorf("edit body: %w", err)
+		}
+		return editMembers(dst, j.source, list, last, b.members(j, list)), nil
 	}
 	dst = append(dst, '{')
 	if j.api == openai.Chat {
@@ -100,7 +104,7 @@ func (b *bodies) append(dst []byte, j *job) ([]byte, error) {
 		dst = append(dst, `"prompt":`...)
 		dst = b.maker.AppendTokens(dst, j.prompt)
 	}
-	for _, m := range b.members(j) {
+	for _, m := range b.members(j, nil) {
 		if m.value != nil {
 			dst = append(dst, ',', '"')
 			dst = append(append(append(dst, m.key...), '"', ':'), m.value...)
@@ -110,16 +114,17 @@ func (b *bodies) append(dst []byte, j *job) ([]byte, error) {
 }
 
 // members are the fields that a body gets beside its prompt. One with a nil
-// value is to be taken out of a literal body that has it.
-func (b *bodies) members(j *job) []member {
-	list := make([]member, 0, 8+len(b.extra))
+// value is to be taken out of a literal body that has it; list are those that
+// a literal body has.
+func (b *bodies) members(j *job, list []span) []member {
+	out := make([]member, 0, 8+len(b.extra))
 	set := func(key string, value []byte) {
 		for _, x := range b.extra {
 			if x.key == key {
 				return
 			}
 		}
-		list = append(list, member{key, value})
+		out = append(out, member{key, value})
 	}
 	if b.model != nil {
 		set("model", b.model)
@@ -130,8 +135,10 @@ func (b *bodies) members(j *job) []member {
 	} else {
 		set("stream_options", nil)
 	}
-	if j.output != record.Unknown && (j.source == nil || b.cfg.IgnoreEOS || b.cfg.MaxOutputTokens > 0) {
-		set("max_tokens", strconv.AppendInt(nil, j.output, 10))
+	if j.output != record.Unknown && (j.source == nil || b.cfg.setsLengths()) {
+		for _, key := range lengthKeys(list) {
+			set(key, strconv.AppendInt(nil, j.output, 10))
+		}
 	}
 	if j.fields.has(optIgnoreEOS) {
 		set("ignore_eos", []byte("true"))
@@ -139,7 +146,7 @@ func (b *bodies) members(j *job) []member {
 	if j.fields.has(optMinTokens) {
 		set("min_tokens", strconv.AppendInt(nil, j.output, 10))
 	}
-	return append(list, b.extra...)
+	return append(out, b.extra...)
 }
 
 var bufferPool = sync.Pool{New: func() any { return new([]byte) }}
@@ -188,6 +195,12 @@ func (p *payload) Close() error {
 	p.buf = nil
 	p.release()
 	return nil
+}
+
+// Replays says whether requests of the API can be replayed.
+func Replays(api openai.API) bool {
+	_, err := endpointPath(api)
+	return err == nil
 }
 
 func endpointPath(api openai.API) (string, error) {

@@ -123,7 +123,7 @@ func TestOverheadIsLearntAndCut(t *testing.T) {
 		if got := []int64{results[0].PromptTokens, results[1].PromptTokens, results[2].PromptTokens}; !reflect.DeepEqual(got, []int64{128, 40, 10}) {
 			t.Errorf("the server counted %v", got)
 		}
-		if len(out.Notes) != 1 || !strings.Contains(out.Notes[0], "1 prompts are shorter") {
+		if len(out.Notes) != 1 || !strings.Contains(out.Notes[0], "1 prompt stayed longer than wanted") {
 			t.Errorf("notes %q", out.Notes)
 		}
 	})
@@ -146,11 +146,93 @@ func TestPredictedHits(t *testing.T) {
 		if out.Target.ServerBlockSize != 16 || !reflect.DeepEqual(got, []int64{0, 48, 48}) {
 			t.Errorf("block size %d, predicted %v", out.Target.ServerBlockSize, got)
 		}
-		p, err := Predict(Config{Header: record.Header{BlockSize: 16}}, seq(reqs))
-		if err != nil || p != (Prediction{Hits: 96, Tokens: 192, BlockSize: 16}) {
+		p, err := Predict(Config{Header: record.Header{BlockSize: 16}}, Target{}, seq(reqs))
+		if want := (Prediction{Hits: 96, Tokens: 192, BlockSize: 16, Left: map[string]int64{}}); err != nil || !reflect.DeepEqual(p, want) {
 			t.Errorf("Predict: %+v, %v", p, err)
 		}
 	})
+}
+
+// TestPredictTells what the plan is to say: hits with the overhead of a server
+// that was asked, and what will not be sent.
+func TestPredictTells(t *testing.T) {
+	reqs := every(ms, 5)
+	for i := range reqs {
+		reqs[i].InputTokens, reqs[i].Blocks = 64, []uint64{1, 2, 3, 4}
+	}
+	reqs[2].InputTokens, reqs[2].Blocks = record.Unknown, nil
+	reqs[3].OutputTokens = 0
+	reqs[4].Session, reqs[4].Turn, reqs[4].Increment = "s", 2, true // its first turn is in no plan
+	cfg := Config{Header: record.Header{BlockSize: 16, Turns: "increment"}, Prompt: Text, ZeroOutput: ZeroSkip}
+	p, err := Predict(cfg, Target{ServerBlockSize: 32, Overhead: 16}, seq(reqs))
+	// The template's 16 tokens and 48 of the prompt are two blocks of 32 tokens, the last of which is computed.
+	want := Prediction{Hits: 64, Tokens: 192, BlockSize: 32, Orphans: 1, Left: map[string]int64{"input tokens are unknown": 1, reasonNoOutput: 1}}
+	if err != nil || !reflect.DeepEqual(p, want) {
+		t.Errorf("Predict: %+v, %v", p, err)
+	}
+}
+
+// TestLengthOfBody: a body's own limit is the wanted length, and forcing a
+// length sets the members that the body has.
+func TestLengthOfBody(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		recorded   int64
+		change     func(*Config)
+		wanted     int64
+		has, lacks string
+	}{
+		{"its own", `{"max_tokens":6}`, record.Unknown, func(c *Config) { c.IgnoreEOS = true }, 6, `"max_tokens":6 "ignore_eos":true "min_tokens":6`, "max_completion_tokens"},
+		{"the chat API's", `{"max_completion_tokens":7}`, record.Unknown, func(c *Config) { c.IgnoreEOS = true }, 7,
+			`"max_completion_tokens":7 "ignore_eos":true "min_tokens":7`, "max_tokens"},
+		{"both", `{"max_completion_tokens":7,"max_tokens":9}`, record.Unknown, func(c *Config) { c.IgnoreEOS = true }, 7,
+			`"max_completion_tokens":7 "max_tokens":7 "min_tokens":7`, "null"},
+		{"none", `{}`, record.Unknown, func(c *Config) { c.IgnoreEOS = true }, record.Unknown, `"stream":true`, "_tokens"},
+		{"none that counts", `{"max_tokens":null}`, record.Unknown, func(c *Config) { c.IgnoreEOS = true }, record.Unknown, `"max_tokens":null`, "min_tokens"},
+		{"what was recorded wins", `{"max_completion_tokens":100}`, 5, func(c *Config) { c.IgnoreEOS = true }, 5, `"max_completion_tokens":5 "min_tokens":5`, "100"},
+		{"not forced", `{"max_tokens":6}`, record.Unknown, nil, 6, `"max_tokens":6`, "min_tokens"},
+		{"capped", `{"max_tokens":6}`, record.Unknown, func(c *Config) { c.MaxOutputTokens = 4 }, 4, `"max_tokens":4`, "min_tokens"},
+		{"below the cap", `{"max_tokens":6}`, record.Unknown, func(c *Config) { c.MaxOutputTokens = 40 }, 6, `"max_tokens":6`, "40"},
+		{"not raised", `{"max_tokens":6}`, 0, nil, 0, `"max_tokens":6`, "min_tokens"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := record.NewRequest()
+			r.Arrival, r.API, r.Body, r.OutputTokens = 0, "chat", []byte(c.body), c.recorded
+			var sent string
+			mux := answers(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				sent = string(body)
+				_, _ = io.WriteString(w, "data: "+`{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}`+"\n\n"+done)
+			})
+			_, results := inBubble(t, mux, []record.Request{r}, func(cfg *Config) {
+				cfg.Prompt = Literal
+				if c.change != nil {
+					c.change(cfg)
+				}
+			})
+			for _, want := range strings.Fields(c.has) {
+				if strings.Count(sent, want) != 1 {
+					t.Errorf("%s: sent %s, want one %s", c.name, sent, want)
+				}
+			}
+			for _, name := range strings.Fields(c.lacks) {
+				if strings.Contains(sent, `"`+name) || strings.Contains(sent, ":"+name) || name[0] == '_' && strings.Contains(sent, name) {
+					t.Errorf("%s: sent %s, want no %s", c.name, sent, name)
+				}
+			}
+			if got := results[0].WantedOutput; got != c.wanted {
+				t.Errorf("%s: wanted output %d, want %d", c.name, got, c.wanted)
+			}
+		})
+	}
+}
+
+func edited(body []byte, set []member) ([]byte, error) {
+	list, last, err := spans(body)
+	if err != nil {
+		return nil, err
+	}
+	return editMembers(nil, body, list, last, set), nil
 }
 
 func TestEditMembers(t *testing.T) {
@@ -162,13 +244,13 @@ func TestEditMembers(t *testing.T) {
 		{`{"a":1,"a":2}`, `{"a":1,"a":1,"c":"x"}`},
 		{`{"\u0061":5}`, `{"\u0061":1,"c":"x"}`},
 	} {
-		got, err := editMembers(nil, []byte(c.in), set)
+		got, err := edited([]byte(c.in), set)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: got %s, %v; want %s", c.in, got, err, c.want)
 		}
 	}
 	for _, bad := range []string{``, `[]`, `{`, `{"a":}`, `{} {}`, `1`} {
-		if got, err := editMembers(nil, []byte(bad), set); err == nil {
+		if got, err := edited([]byte(bad), set); err == nil {
 			t.Errorf("%s: got %s", bad, got)
 		}
 	}
@@ -179,7 +261,7 @@ func FuzzEditMembers(f *testing.F) {
 	f.Add([]byte(`{"a":1,"x":[1.50,{"a":null}],"b":"\ud83d\ude00"}`))
 	f.Add([]byte(` {"b" : {} } `))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		out, err := editMembers(nil, body, []member{{"a", []byte("7")}, {"b", nil}})
+		out, err := edited(body, []member{{"a", []byte("7")}, {"b", nil}})
 		var before, after map[string]json.RawMessage
 		if json.Unmarshal(body, &before) != nil || before == nil {
 			return

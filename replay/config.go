@@ -114,6 +114,9 @@ type Config struct {
 	// error the run stops sending, and Run returns that error; the results that
 	// are still to come go to Sink as before.
 	Sink func(*record.Result) error
+	// Prepared, if set, is called once the server is known, before the origin is
+	// chosen: it may take its time. Target.Start is not known yet.
+	Prepared func(Target) error
 	// Started, if set, is called once the server is known and the origin is
 	// chosen, before anything is handed to Sink.
 	Started func(Target) error
@@ -218,7 +221,15 @@ func (c *Config) Validate() error {
 	return err
 }
 
+// setsLengths says whether literal bodies get the wanted length too, in place
+// of their own.
+func (c *Config) setsLengths() bool { return c.IgnoreEOS || c.MaxOutputTokens > 0 }
+
 func (c *Config) validateURL(base string) error {
+	if !strings.Contains(base, "://") {
+		return fmt.Errorf("server URL %s: http:// is missing, want http://HOST or https://HOST",
+			strings.TrimPrefix(MaskURL("http://"+base), "http://"))
+	}
 	u, err := url.Parse(base)
 	if err != nil {
 		return fmt.Errorf("parse URL: %w", maskURLError(err))

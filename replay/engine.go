@@ -94,11 +94,17 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 	if err != nil {
 		return Outcome{Target: e.target}, err
 	}
+	if cfg.Prepared != nil {
+		if err := cfg.Prepared(e.target); err != nil {
+			return Outcome{Target: e.target}, err
+		}
+	}
 	next, stop := iter.Pull2(reqs)
 	defer stop()
 	first := pull(next) // an unsorted trace is sorted before the clock runs
 	if late := time.Until(cfg.StartAt); !cfg.StartAt.IsZero() && late < 0 {
-		return Outcome{Target: e.target}, fmt.Errorf("start at %s: %w by %v", cfg.StartAt.Format(time.RFC3339), ErrStartPassed, -late)
+		return Outcome{Target: e.target}, fmt.Errorf("start at %s: %w, it is %s now", cfg.StartAt.Format(time.RFC3339), ErrStartPassed,
+			time.Now().In(cfg.StartAt.Location()).Format(time.RFC3339))
 	}
 	e.clock.setOrigin(cfg.StartAt)
 	if probe != nil {

@@ -61,7 +61,7 @@ func (e *engine) plan(r *record.Request, seq int64) *job {
 		e.abandon(j, why)
 		return nil
 	}
-	j.weight = int64(len(j.source)+len(r.Blocks)*24) + 1280
+	j.weight = int64(len(j.source)+j.prompt.Size()) + 1280
 	return j
 }
 
@@ -83,14 +83,18 @@ func (e *engine) planBody(j *job, r *record.Request) (why string) {
 		_, _ = e.planner.Plan(r) // its session's later turns may hold it
 		return reasonNoOutput
 	}
+	literal := e.cfg.Prompt == Literal && r.Body != nil
+	if literal && j.output == record.Unknown {
+		j.output = bodyLimit(r.Body)
+	}
 	if e.cfg.MaxOutputTokens > 0 && (j.output == record.Unknown || j.output > e.cfg.MaxOutputTokens) {
 		j.output = e.cfg.MaxOutputTokens
 	}
 	raised := false
-	if j.output == 0 && e.cfg.ZeroOutput == ZeroOne {
+	if j.output == 0 && e.cfg.ZeroOutput == ZeroOne && (!literal || e.cfg.setsLengths()) {
 		j.output, raised = 1, true
 	}
-	if e.cfg.Prompt == Literal && r.Body != nil {
+	if literal {
 		if r.API != "" {
 			j.api = openai.API(r.API)
 		}

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+
+	"retrace/record"
 )
 
 // member is one member of a JSON object; value is raw JSON.
@@ -52,13 +56,52 @@ func spans(body []byte) (list []span, last int, err error) {
 	return list, last, nil
 }
 
-// editMembers appends body to dst with its members set as given; all else
-// stays byte for byte. A nil value makes an existing member null, and adds none.
-func editMembers(dst, body []byte, set []member) ([]byte, error) {
-	list, last, err := spans(body)
+// The members that limit an answer's length: the second is the chat API's
+// newer name for the first, which wins where a body has both.
+const (
+	maxTokens           = "max_tokens"
+	maxCompletionTokens = "max_completion_tokens"
+)
+
+// bodyLimit is the limit that a body sets to the length of its answer, Unknown
+// where it sets none.
+func bodyLimit(body []byte) int64 {
+	list, _, err := spans(body)
 	if err != nil {
-		return dst, fmt.Errorf("edit body: %w", err)
+		return record.Unknown // which rendering will tell
 	}
+	limit := record.Unknown
+	for _, s := range list {
+		if s.key != maxCompletionTokens && (s.key != maxTokens || has(list, maxCompletionTokens)) {
+			continue
+		}
+		if n, err := strconv.ParseInt(string(body[s.start:s.end]), 10, 64); err == nil && n > 0 {
+			limit = n
+		}
+	}
+	return limit
+}
+
+// lengthKeys are the members that set a length in a body: those it has, else
+// max_tokens.
+func lengthKeys(list []span) []string {
+	switch {
+	case !has(list, maxCompletionTokens):
+		return []string{maxTokens}
+	case has(list, maxTokens):
+		return []string{maxTokens, maxCompletionTokens}
+	}
+	return []string{maxCompletionTokens}
+}
+
+func has(list []span, key string) bool {
+	return slices.ContainsFunc(list, func(s span) bool { return s.key == key })
+}
+
+// editMembers appends body, which has the members of list and its last brace at
+// last, to dst with its members set as given; all else stays byte for byte. A
+// nil value makes an existing member null, and adds none.
+func editMembers(dst, body []byte, list []span, last int, set []member) []byte {
 	done := make([]bool, len(set))
 	at := 0
 	for _, s := range list {
@@ -89,7 +132,7 @@ func editMembers(dst, body []byte, set []member) ([]byte, error) {
 		key, _ := json.Marshal(m.key) // a string always can be
 		dst = append(append(append(dst, key...), ':'), m.value...)
 	}
-	return append(dst, body[last:]...), nil
+	return append(dst, body[last:]...)
 }
 
 // parseExtra reads the object of --extra. Values keep their bytes.

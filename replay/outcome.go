@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retrace/internal/plural"
 	"retrace/record"
 )
 
@@ -131,9 +132,9 @@ func (e *engine) outcome() (Outcome, error) {
 	}
 	reason := e.stopReason()
 	o.Interrupted, o.TimedOut = reason == reasonInterrupted, reason == reasonMaxDuration
-	add := func(n int64, format string) {
+	add := func(n int64, noun, rest string) {
 		if n > 0 {
-			o.Notes = append(o.Notes, fmt.Sprintf(format, n))
+			o.Notes = append(o.Notes, plural.Of(n, noun)+" "+rest)
 		}
 	}
 	for i, name := range optionalFields {
@@ -141,13 +142,13 @@ func (e *engine) outcome() (Outcome, error) {
 			o.Notes = append(o.Notes, "the server refused the field "+name+": left out")
 		}
 	}
-	add(t.compressed.Load(), "%d answers came compressed, though asked not to be: their moments are the compressor's")
-	add(t.longer.Load(), "%d prompts are shorter than the server's template and stayed longer than wanted")
-	add(t.raised.Load(), "%d requests without input or output at the source were sent with one token")
-	add(t.retried.Load(), "%d requests met a connection that the server had just closed, and were made once more")
-	add(t.short.Load(), "%d answers are shorter than the length that was forced (--ignore-eos)")
+	add(t.compressed.Load(), "answer", "came compressed, though asked not to be: moments are the compressor's")
+	add(t.longer.Load(), "prompt", "stayed longer than wanted, shorter than the server's template")
+	add(t.raised.Load(), "request", "without input or output at the source, sent with one token")
+	add(t.retried.Load(), "request", "met a connection that the server had just closed: made once more")
+	add(t.short.Load(), "answer", "came out shorter than the length that was forced (--ignore-eos)")
 	if e.planner != nil {
-		add(e.planner.Orphans(), "%d turns lack their earlier turn: their prompts are the new part alone")
+		add(e.planner.Orphans(), "turn", "without the earlier turn of the session, which the trace or the chosen part of it lacks: of those the prompt is the new part alone")
 	}
 	if t.done() != o.Planned {
 		return o, fmt.Errorf("account for requests: %d planned, but %d completed, %d failed, %d cancelled, %d not sent",

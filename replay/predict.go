@@ -3,7 +3,6 @@ package replay
 import (
 	"iter"
 
-	"retrace/openai"
 	"retrace/record"
 )
 
@@ -16,14 +15,20 @@ type Prediction struct {
 	// Hits of Tokens prompt tokens, with server blocks of BlockSize tokens.
 	Hits, Tokens int64
 	BlockSize    int
-	// Left counts the requests without a prompt that could be planned.
-	Left int64
+	// Left counts the requests that will not be sent, by reason.
+	Left map[string]int64
+	// Orphans counts the increments whose earlier turn is not in the plan:
+	// their prompts are the new part alone.
+	Orphans int64
 }
 
-// Predict plans all prompts and sends nothing. Where Config.ServerBlockSize is
-// 0 it takes DefaultServerBlockSize. Literal prompts are not predicted.
-func Predict(cfg Config, reqs iter.Seq2[record.Request, error]) (Prediction, error) {
+// Predict plans all prompts and sends nothing. Of the target, which is zero
+// where no server was asked, it takes the overhead and, where
+// Config.ServerBlockSize is 0, the block size, else DefaultServerBlockSize.
+// Literal prompts are not predicted.
+func Predict(cfg Config, t Target, reqs iter.Seq2[record.Request, error]) (Prediction, error) {
 	cfg.fill()
+	setDefault(&cfg.ServerBlockSize, t.ServerBlockSize)
 	setDefault(&cfg.ServerBlockSize, DefaultServerBlockSize)
 	p := Prediction{BlockSize: cfg.ServerBlockSize}
 	if len(cfg.URLs) == 0 {
@@ -34,21 +39,26 @@ func Predict(cfg Config, reqs iter.Seq2[record.Request, error]) (Prediction, err
 		return p, err
 	}
 	defer e.close()
-	e.target.ServerBlockSize = cfg.ServerBlockSize
-	if err := e.startPredictor(); err != nil || e.predict == nil {
+	e.target.ServerBlockSize, e.target.Overhead = cfg.ServerBlockSize, t.Overhead
+	if err := e.startPredictor(); err != nil {
 		return p, err
 	}
+	p.Left = map[string]int64{}
 	for r, err := range reqs {
 		if err != nil {
 			return p, err
 		}
-		j := &job{api: openai.Completions, output: r.OutputTokens, res: record.NewResult()}
-		if e.planBody(j, &r) != "" {
-			p.Left++
-			continue
+		j := &job{api: cfg.API, output: r.OutputTokens, res: record.NewResult()}
+		switch why := e.planBody(j, &r); {
+		case why != "":
+			p.Left[why]++
+		case e.predict != nil && j.source == nil:
+			e.predict.Add(j.prompt)
 		}
-		e.predict.Add(j.prompt)
 	}
-	p.Hits, p.Tokens = e.predict.Totals()
+	p.Orphans = e.planner.Orphans()
+	if e.predict != nil {
+		p.Hits, p.Tokens = e.predict.Totals()
+	}
 	return p, nil
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/spf13/pflag"
+
+	"retrace/cmd/internal/cli"
 )
 
 const usageHead = `Replay a trace against an OpenAI-compatible server, on the trace's own schedule.
@@ -13,8 +15,8 @@ Usage:
 
     trace-replay [flags] TRACE --url URL [-o RUN.rec]
 
-TRACE is a .trace file, a recording's trace, or any foreign format that
-trace-convert reads (plain, gzip or zstd; - is standard input). Requests leave at
+TRACE is a .trace file, or any foreign format that trace-convert reads (plain,
+gzip or zstd; - is standard input). A recording (.rec) holds no trace. Requests leave at
 their recorded offsets whatever the server does; how late they were is part of
 the summary. The plan and the progress go to stderr, the summary to stdout.
 
@@ -28,6 +30,10 @@ Examples:
         two replicas in turns, at most 64 requests at once, the others wait
     trace-replay chats.trace --url https://api.example.com --api chat --json
         chat completions; the API key is that of OPENAI_API_KEY
+    trace-replay day.trace --url http://gpu-node:8000 --shard 0/2 -o sh0.rec
+    trace-replay day.trace --url http://gpu-node:8000 --shard 1/2 -o sh1.rec
+        one run from two machines, merged by trace-analyze sh0.rec sh1.rec:
+        shards of one run share trace, flags, seed and --start-at
     trace-replay day.trace --dry-run
         the plan alone
 
@@ -39,11 +45,11 @@ const usageTail = `
 Exit status: 0 done; 1 failed; 2 wrong usage; 3 done, but requests failed or were
 not sent, or lines were skipped; 4 the schedule was not kept; 130 interrupted.
 Where several apply: 130, 1, 4, 3. The first Ctrl-C stops sending and lets what is
-in flight end for --grace; the second ends at once, with all but the last second
-in the recording.
+in flight end for --grace; the second ends at once: no summary is printed then,
+but trace-analyze makes it from the recording, which has all but the last second.
 `
 
 func usage(w io.Writer, flags *pflag.FlagSet) error {
-	_, err := fmt.Fprint(w, usageHead, flags.FlagUsagesWrapped(100), usageTail)
+	_, err := fmt.Fprint(w, usageHead, cli.FlagUsages(flags), usageTail)
 	return err
 }

@@ -57,41 +57,41 @@ func (o *options) bind() *pflag.FlagSet {
 	f := pflag.NewFlagSet("trace-replay", pflag.ContinueOnError)
 	f.SortFlags = false
 	o.flags = f
-	f.StringArrayVar(&o.urls, "url", nil, "the server's base `URL`, such as http://localhost:8000; several take turns; sim starts the built-in server; required")
-	f.StringVarP(&o.output, "output", "o", "", "write a recording to `PATH`; default: none")
+	f.StringArrayVar(&o.urls, "url", nil, "`URL`: the server's base, such as http://localhost:8000; several take turns; sim starts the built-in server; required")
+	f.StringVarP(&o.output, "output", "o", "", "`PATH`: write a recording there; default: none")
 	f.BoolVar(&o.force, "force", false, "overwrite an existing recording")
-	f.StringVar(&o.model, "model", "", "`name` of the model to ask for; default: the first of /v1/models")
-	f.StringVar(&o.api, "api", string(openai.Completions), "`API` of generated prompts: completions or chat")
-	f.StringVar(&o.prompt, "prompt", "", "`kind` of prompts: tokens, text or literal; default: literal where the trace has bodies, else tokens for completions, text for chat")
-	f.StringVar(&o.salt, "salt", "", "`text` that makes prompts differ from those of other runs")
+	f.StringVar(&o.model, "model", "", "`NAME`: the model to ask for; default: the first of /v1/models")
+	f.StringVar(&o.api, "api", string(openai.Completions), "`completions|chat`: the API of generated prompts; a trace's bodies go to their own")
+	f.StringVar(&o.prompt, "prompt", "", "`tokens|text|literal`: what prompts are made of, literal being the trace's own bodies; default: literal where the trace has bodies, else tokens for completions, text for chat")
+	f.StringVar(&o.salt, "salt", "", "`TEXT`: makes prompts differ from those of other runs")
 	f.BoolVar(&o.fresh, "fresh", false, "draw a salt at random and record it: for a server that is warm from an earlier run")
-	f.StringVar(&o.vocab, "vocab", "", "token ids of prompts, `LO:HI`; default 1000:31999")
-	f.IntVar(&o.serverBlock, "server-block-size", 0, "the server's prefix block in `tokens`, for predicted hits; default: from /metrics")
+	f.StringVar(&o.vocab, "vocab", "", "`LO:HI`: the token ids of prompts; default 1000:31999")
+	f.IntVar(&o.serverBlock, "server-block-size", 0, "`N`: tokens in the server's prefix block, for predicted hits; default: from /metrics")
 	o.selection = formats.BindSelection(f)
 	o.source = formats.BindFlags(f)
-	f.StringVar(&o.sessions, "sessions", "", "`mode` of later turns: open (each at its own time) or closed (after its parent's end); default: open, closed where the trace's turns have delays only")
-	f.StringVar(&o.startAt, "start-at", "", "wall-clock `time` of the schedule's origin, RFC 3339; default: at once")
-	f.IntVar(&o.maxConcurrency, "max-concurrency", 0, "let at most `N` requests run at once, the others wait in line; default: no limit")
-	f.IntVar(&o.inFlight, "max-in-flight", 16384, "do not send what comes while `N` requests run or wait")
-	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "give one request this `long`, from its send to its end")
-	f.DurationVar(&o.maxDuration, "max-duration", 0, "stop sending this `long` after the origin; default: at the trace's end")
-	f.DurationVar(&o.grace, "grace", 30*time.Second, "let what is in flight end for this `long` after sending was stopped")
-	f.DurationVar(&o.maxLag, "max-lag", 10*time.Millisecond, "the schedule was not kept where the 99th percentile of lateness passes this `limit`")
-	f.DurationVar(&o.ready, "ready-timeout", 10*time.Second, "wait this `long` for a server that cannot be reached yet")
+	f.StringVar(&o.sessions, "sessions", "", "`MODE`: when later turns leave, open (each at its own time) or closed (after its parent's end); default: open, closed where the trace's turns have delays only")
+	f.StringVar(&o.startAt, "start-at", "", "`TIME`: the wall-clock time of the schedule's origin, RFC 3339, the same for all shards of a run; default: at once")
+	f.IntVar(&o.maxConcurrency, "max-concurrency", 0, "`N`: let as many requests run at once, the others wait in line; default: no limit")
+	f.IntVar(&o.inFlight, "max-in-flight", 16384, "`N`: do not send what comes while as many run or wait")
+	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "`DURATION`: of one request, from its send to its end")
+	f.DurationVar(&o.maxDuration, "max-duration", 0, "`DURATION`: stop sending so long after the origin; default: at the trace's end")
+	f.DurationVar(&o.grace, "grace", 30*time.Second, "`DURATION`: let what is in flight end for so long after sending was stopped")
+	f.DurationVar(&o.maxLag, "max-lag", 10*time.Millisecond, "`DURATION`: the schedule was not kept where the 99th percentile of lateness passes it")
+	f.DurationVar(&o.ready, "ready-timeout", 10*time.Second, "`DURATION`: wait so long for a server that cannot be reached yet")
 	f.BoolVar(&o.ignoreEOS, "ignore-eos", false, "ask for answers of exactly the wanted length (ignore_eos, min_tokens)")
-	f.Int64Var(&o.maxInput, "max-input-tokens", 0, "cut prompts to `N` tokens; default: no limit")
-	f.Int64Var(&o.maxOutput, "max-output-tokens", 0, "ask for at most `N` tokens; default: no limit")
-	f.StringVar(&o.zeroOutput, "zero-output", string(replay.ZeroOne), "`policy` for requests that failed at the source or have no output: one (send with one token), skip, or as-recorded")
-	f.StringVar(&o.extra, "extra", "", "a `JSON` object whose members every body gets")
-	f.StringArrayVar(&o.headers, "header", nil, "a header for every request, `K:V`; may be repeated")
-	f.StringVar(&o.keyEnv, "api-key-env", defaultKeyEnv, "the environment `variable` with the API key, which is sent to https or loopback URLs only")
-	f.StringVar(&o.caCert, "cacert", "", "trust the certificates in this PEM `file`, and no others")
+	f.Int64Var(&o.maxInput, "max-input-tokens", 0, "`N`: cut prompts to as many tokens; default: no limit")
+	f.Int64Var(&o.maxOutput, "max-output-tokens", 0, "`N`: ask for at most so many tokens; default: no limit")
+	f.StringVar(&o.zeroOutput, "zero-output", string(replay.ZeroOne), "`one|skip|as-recorded`: send requests that failed at the source or have no output with one token, not, or as they are")
+	f.StringVar(&o.extra, "extra", "", "`JSON`: an object whose members every body gets")
+	f.StringArrayVar(&o.headers, "header", nil, "`K:V`: a header for every request; may be repeated")
+	f.StringVar(&o.keyEnv, "api-key-env", defaultKeyEnv, "`NAME`: the environment's variable with the API key, which is sent to https or loopback URLs only")
+	f.StringVar(&o.caCert, "cacert", "", "`FILE`: trust the certificates in this PEM file, and no others")
 	f.BoolVar(&o.insecure, "insecure", false, "do not check the server's certificate")
-	f.StringVar(&o.proxy, "proxy", "", "send through the HTTP proxy at this `URL`; the environment's proxies are never used")
+	f.StringVar(&o.proxy, "proxy", "", "`URL`: send through this HTTP proxy; the environment's proxies are never used")
 	f.BoolVar(&o.saveOutput, "save-output", false, "keep the answers' text in the recording")
-	f.Int64Var(&o.seed, "seed", 0, "`seed` of what the built-in server draws at random; recorded")
+	f.Int64Var(&o.seed, "seed", 0, "`N`: of what the built-in server draws at random; recorded")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and send nothing")
-	f.BoolVar(&o.json, "json", false, "print the summary as JSON")
+	f.BoolVar(&o.json, "json", false, "print the summary as JSON, with --dry-run the plan")
 	return f
 }
 
@@ -123,6 +123,12 @@ func (o *options) validate(args []string) error {
 		{o.ready < 0, "--ready-timeout: want 0 or more"},
 		{o.maxInput < 0, "--max-input-tokens: want 1 or more"},
 		{o.maxOutput < 0, "--max-output-tokens: want 1 or more"},
+		{o.zero("server-block-size"), "--server-block-size 0: want 1 or more"},
+		{o.zero("max-concurrency"), "--max-concurrency 0: want 1 or more (without the flag there is no limit)"},
+		{o.zero("max-duration"), "--max-duration 0: want more than 0 (without the flag there is no limit)"},
+		{o.zero("max-input-tokens"), "--max-input-tokens 0: want 1 or more (without the flag there is no limit)"},
+		{o.zero("max-output-tokens"), "--max-output-tokens 0: want 1 or more (without the flag there is no limit)"},
+		{o.fresh && o.flags.Changed("shard"), "--fresh and --shard exclude each other: each shard would draw a salt of its own; give all of them the same --salt"},
 		{o.fresh && o.salt != "", "--fresh and --salt exclude each other"},
 		{o.insecure && o.caCert != "", "--insecure and --cacert exclude each other"},
 		{o.saveOutput && o.output == "", "--save-output needs a recording (-o)"},
@@ -152,6 +158,12 @@ func (o *options) validate(args []string) error {
 		cfg.URLs = []string{"http://localhost"}
 	}
 	return cfg.Validate()
+}
+
+// zero says whether the flag was given, and as 0.
+func (o *options) zero(name string) bool {
+	v := o.flags.Lookup(name).Value.String()
+	return o.flags.Changed(name) && (v == "0" || v == "0s")
 }
 
 func oneOf(s string, list ...string) bool { return slices.Contains(list, s) }

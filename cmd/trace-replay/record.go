@@ -2,14 +2,21 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"retrace/analysis"
 	"retrace/formats"
+	"retrace/internal/plural"
 	"retrace/record"
 	"retrace/replay"
 )
@@ -17,24 +24,58 @@ import (
 // runner is a replay with its recording and its analysis.
 type runner struct {
 	*command
-	cfg     replay.Config
-	shards  int
-	planned int64
+	cfg  replay.Config
+	part formats.Selection
+	plan *survey
 
 	header  record.Header
 	file    *record.FileWriter // nil without -o
 	broken  bool               // it cannot be written any more
 	summary *analysis.Run
 	line    *progressLine
+
+	failed int // requests so far, -1 once one did not fail or it was told
+	told   sync.WaitGroup
 }
 
 // checkOutput refuses early what CreateRecording would refuse late.
 func (c *command) checkOutput() error {
-	if c.o.output == "" || c.o.force || c.o.dryRun {
+	if c.o.output == "" || c.o.dryRun {
 		return nil
 	}
-	if _, err := os.Lstat(c.o.output); err == nil {
-		return fmt.Errorf("create recording %s: %w", c.o.output, os.ErrExist)
+	if err := writable(c.o.output, c.o.force); err != nil {
+		return fmt.Errorf("create recording %s: %w", c.o.output, err)
+	}
+	return nil
+}
+
+// writable says why a file cannot be written at path, nil where it may be.
+func writable(path string, force bool) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return holdsFiles(filepath.Dir(path))
+	case err != nil:
+		return err
+	case info.IsDir():
+		return unix.EISDIR
+	case !force:
+		return os.ErrExist
+	case unix.Access(path, unix.W_OK) != nil:
+		return fs.ErrPermission
+	}
+	return nil
+}
+
+func holdsFiles(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s: %w", dir, unix.ENOTDIR)
+	case unix.Access(dir, unix.W_OK|unix.X_OK) != nil:
+		return fmt.Errorf("write to %s: %w", dir, fs.ErrPermission)
 	}
 	return nil
 }
@@ -42,7 +83,8 @@ func (c *command) checkOutput() error {
 // replay runs, closes the recording, prints the summary and gives the exit status.
 func (r *runner) replay(ctx context.Context, trace *formats.Trace) int {
 	r.summary = analysis.NewRun(analysis.RunOptions{MaxLag: r.o.maxLag})
-	r.line = newProgressLine(r.stderr, r.planned)
+	r.line = newProgressLine(r.stderr, r.plan.requests)
+	r.cfg.Prepared = func(t replay.Target) error { return r.foretell(ctx, &r.cfg, t, trace, r.plan) }
 	r.cfg.Started = r.started
 	r.cfg.Sink = r.sink
 	if r.line != nil {
@@ -62,6 +104,7 @@ func (r *runner) replay(ctx context.Context, trace *formats.Trace) int {
 			err = fmt.Errorf("close recording %s: %w", r.o.output, closeErr)
 		}
 	}
+	r.told.Wait()
 	r.summary.AddFooter(footer, true)
 	report := r.summary.Report()
 	if printErr := r.print(report); printErr != nil && err == nil {
@@ -102,13 +145,13 @@ func (r *runner) tell(out *replay.Outcome) {
 		r.note("%s", n)
 	}
 	if out.Opened > 0 {
-		r.note("connections: %d opened, %d times reused", out.Opened, out.Reused)
+		r.note("connections: %d opened, reused %s", out.Opened, plural.Of(out.Reused, "time"))
 	}
 	for _, class := range slices.Sorted(maps.Keys(out.Errors)) {
 		r.note("first %s: %s", class, out.Errors[class])
 	}
 	if out.Lost() {
-		r.note("%d of %d requests failed, %d were cancelled, %d were not sent", out.Failed, out.Planned, out.Cancelled, out.NotSent)
+		r.note("%d of %s failed, %d cancelled, %d not sent", out.Failed, plural.Of(out.Planned, "request"), out.Cancelled, out.NotSent)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(out.Reasons)) {
 		r.note("not sent: %d: %s", out.Reasons[reason], reason)
@@ -128,14 +171,14 @@ func (r *runner) started(t replay.Target) error {
 	h.Seed = r.o.seed
 	run := &record.Run{
 		Start: t.Start, URLs: t.URLs, Proxy: t.Proxy, Insecure: r.o.insecure,
-		Model: t.Model, API: string(r.cfg.API), Prompt: string(r.cfg.Prompt), Sessions: string(r.cfg.Sessions),
-		Speed: r.cfg.Speed, Shard: r.cfg.Shard, Shards: r.shards, Salt: r.cfg.Salt,
+		Model: t.Model, API: r.plan.apiNames(&r.cfg), Prompt: string(r.cfg.Prompt), Sessions: string(r.cfg.Sessions),
+		Speed: r.cfg.Speed, Shard: r.cfg.Shard, Shards: max(r.part.Shards, 1), Salt: r.cfg.Salt,
 		MaxConcurrency: r.o.maxConcurrency, MaxLag: r.o.maxLag,
-		ServerBlockSize: t.ServerBlockSize, Overhead: t.Overhead, Planned: r.planned,
+		ServerBlockSize: t.ServerBlockSize, Overhead: t.Overhead, Planned: r.plan.requests,
 	}
-	h.RunID = runID(&h, run, r.o)
+	h.RunID = runID(&h, r.o, r.part)
 	if t.Overhead > 0 {
-		r.note("the server's template adds %d tokens: prompts are cut by as many", t.Overhead)
+		r.note("the server's template adds %s: prompts are cut by as many", plural.Of(t.Overhead, "token"))
 	}
 	if r.o.output != "" {
 		file, err := record.CreateRecording(r.o.output, withRun(h, run), r.o.force)
@@ -152,6 +195,29 @@ func (r *runner) started(t replay.Target) error {
 	return nil
 }
 
+// failedAlarm is how many requests may fail, and none succeed, before a run
+// says so while it goes on: a server that is down costs the trace's whole time.
+const failedAlarm = 20
+
+// alarm tells once that every request so far failed.
+func (r *runner) alarm(res *record.Result) {
+	switch {
+	case r.failed < 0 || res.Mark != record.Planned || res.State == record.NotSent:
+		return
+	case res.State != record.Failed:
+		r.failed = -1
+		return
+	}
+	if r.failed++; r.failed < failedAlarm {
+		return
+	}
+	r.failed = -1
+	class, why := res.Class, res.Error
+	r.told.Go(func() { // a terminal that stands still must not hold the results
+		r.warn("every request so far failed (%d): %s: %s; the schedule goes on to the trace's end, Ctrl-C ends it", failedAlarm, class, why)
+	})
+}
+
 func withRun(h record.Header, run *record.Run) record.Header {
 	h.Run = run
 	return h
@@ -161,6 +227,7 @@ func withRun(h record.Header, run *record.Run) record.Header {
 // the summary still gets every result.
 func (r *runner) sink(res *record.Result) error {
 	r.summary.Add(res)
+	r.alarm(res)
 	if r.file == nil || r.broken {
 		return nil
 	}

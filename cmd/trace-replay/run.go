@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +12,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/spf13/pflag"
-
+	"retrace/cmd/internal/cli"
 	"retrace/formats"
 	"retrace/replay"
 	"retrace/replay/simserver"
@@ -23,12 +20,11 @@ import (
 
 // Exit codes, as all commands of the toolkit have them.
 const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitLoss        = 3
-	exitLimit       = 4
-	exitInterrupted = 130
+	exitOK          = cli.Done
+	exitFailed      = cli.Failed
+	exitLoss        = cli.Losses
+	exitLimit       = cli.Limit
+	exitInterrupted = cli.Interrupted
 )
 
 // gcPercent trades a little CPU time for memory: most of what a replay holds is
@@ -37,16 +33,19 @@ const gcPercent = 50
 
 var errInterrupted = errors.New("interrupted")
 
+// name is the command's.
+const name = "trace-replay"
+
 // run is the command.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var o options
 	flags := o.bind()
-	flags.SetOutput(io.Discard)
-	err := flags.Parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
-		if err := usage(stdout, flags); err != nil {
-			return exitFailed
-		}
+	tool := cli.Command{Name: name, In: stdin, Out: stdout, Err: stderr}
+	done, err := tool.Parse(flags, args, func(w io.Writer) error { return usage(w, flags) })
+	if done && err != nil {
+		return exitFailed
+	}
+	if done {
 		return exitOK
 	}
 	if err == nil {
@@ -60,8 +59,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		source.Select, err = o.selection.Selection()
 	}
 	if err != nil {
-		complain(stderr, err, "trace-replay --help lists the flags")
-		return exitUsage
+		return tool.Wrong(err)
 	}
 	source.Stdin = stdin
 
@@ -153,13 +151,16 @@ func (c *command) main(ctx context.Context, source formats.Options) int {
 	}
 	defer func() { _ = trace.Close() }() // temporary files alone
 	plan, err := c.plan(ctx, trace, source, &cfg)
+	if isUsage(err) {
+		return cli.Command{Name: name, Err: c.stderr}.Wrong(err)
+	}
 	if err != nil {
 		return c.stopped(ctx, err)
 	}
 	report := trace.Report()
 	lossy := report.Lossy()
 	if c.o.dryRun {
-		return c.dryRun(&cfg, trace, lossy)
+		return c.dryRun(ctx, &cfg, trace, plan, lossy)
 	}
 	stop, err := c.startSims(&cfg)
 	if err != nil {
@@ -177,7 +178,8 @@ func (c *command) main(ctx context.Context, source formats.Options) int {
 		return c.fail(err)
 	}
 	c.checkDescriptors(plan)
-	r := &runner{command: c, cfg: cfg, shards: max(source.Select.Shards, 1), planned: plan.requests}
+	r := &runner{command: c, cfg: cfg, part: source.Select, plan: plan}
+	r.part.Speed = cfg.Speed
 	code := r.replay(ctx, trace)
 	if lossy && code == exitOK {
 		code = exitLoss
@@ -195,93 +197,6 @@ func (c *command) stopped(ctx context.Context, err error) int {
 		return exitInterrupted
 	}
 	return c.fail(err)
-}
-
-// plan reads the trace once, decides what it decides, and prints the plan.
-func (c *command) plan(ctx context.Context, trace *formats.Trace, source formats.Options, cfg *replay.Config) (*survey, error) {
-	stop := func() bool { return ctx.Err() != nil }
-	plan, err := look(trace.Requests(), stop)
-	if err != nil {
-		return nil, err
-	}
-	cfg.Header = trace.Header
-	if cfg.Sessions == "" {
-		cfg.Sessions = replay.Open
-		if plan.delayOnly > 0 && plan.timedTurns == 0 {
-			cfg.Sessions = replay.Closed
-		}
-	}
-	if cfg.Prompt == "" {
-		switch {
-		case plan.bodies > 0:
-			cfg.Prompt = replay.Literal
-		case c.o.api == "chat":
-			cfg.Prompt = replay.Text
-		default:
-			cfg.Prompt = replay.Tokens
-		}
-	}
-	if c.o.fresh {
-		cfg.Salt = rand.Text()
-	}
-	report := trace.Report()
-	for _, n := range report.Notes {
-		c.note("%s", n)
-	}
-	for _, w := range report.Warnings {
-		c.warn("%s", w)
-	}
-	out := c.stderr
-	if c.o.dryRun {
-		out = c.stdout
-	}
-	plan.print(out, c.o, cfg)
-	if cfg.Salt != "" {
-		fmt.Fprintf(out, "plan: salt %q\n", cfg.Salt)
-	}
-	if (source.Select.Start > 0 || source.Select.End > 0 || source.Select.Limit > 0) && c.o.trace != "-" {
-		c.compareWindow(plan, source, stop)
-	}
-	return plan, nil
-}
-
-// compareWindow warns where the chosen window is not like the whole file.
-func (c *command) compareWindow(plan *survey, source formats.Options, stop func() bool) {
-	source.Select = formats.Selection{}
-	whole, err := formats.Open([]string{c.o.trace}, source)
-	if err != nil {
-		return // the window itself was read; nothing is lost
-	}
-	defer func() { _ = whole.Close() }() // temporary files alone
-	file, err := look(whole.Requests(), stop)
-	if err != nil {
-		return
-	}
-	if w := compareRates(plan, file); w != "" {
-		c.warn("%s", w)
-	}
-}
-
-// dryRun adds the predicted hits to the plan.
-func (c *command) dryRun(cfg *replay.Config, trace *formats.Trace, lossy bool) int {
-	p, err := replay.Predict(*cfg, trace.Requests())
-	if err != nil {
-		return c.fail(err)
-	}
-	if p.Tokens > 0 {
-		fmt.Fprintf(c.stdout, "plan: predicted hits %d of %d prompt tokens (%.4f), with server blocks of %d tokens and an endless cache\n",
-			p.Hits, p.Tokens, float64(p.Hits)/float64(p.Tokens), p.BlockSize)
-	}
-	if p.Left > 0 {
-		c.warn("%d requests could not be planned", p.Left)
-	}
-	fmt.Fprintln(c.stdout, "plan: dry run, nothing was sent")
-	if lossy {
-		report := trace.Report()
-		c.tellLosses(&report)
-		return exitLoss
-	}
-	return exitOK
 }
 
 func (c *command) tellLosses(report *formats.Report) {
@@ -323,12 +238,7 @@ func (c *command) startSims(cfg *replay.Config) (stop func(), err error) {
 
 // complain prints an error and, where there is one, a hint.
 func complain(w io.Writer, err error, hint string) {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "trace-replay: error: %v\n", err)
-	if hint != "" {
-		fmt.Fprintf(&b, "trace-replay: hint: %s\n", hint)
-	}
-	_, _ = w.Write(b.Bytes()) // there is nowhere to tell that stderr is gone
+	cli.Command{Name: name, Err: w}.Complain(err, hint)
 }
 
 func hint(err error) string {

@@ -5,19 +5,31 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"time"
 
+	"retrace/formats"
 	"retrace/record"
 )
 
 // runID names the run. The shards of one run must agree on it without a word
-// between them: with --start-at it is a digest of what they have in common.
-// Otherwise it is drawn at random, and no two runs have the same.
-func runID(h *record.Header, run *record.Run, o *options) string {
-	if o.startAt == "" {
+// between them, so with --shard or --start-at it is a digest of what they have
+// in common: the trace, the flags that shape the work, the seed and the start.
+// Of the flags it takes what was given, not what came of it, for that may
+// differ from shard to shard. Otherwise it is drawn at random, and no two runs
+// have the same.
+//
+// Shards that have no --start-at and are run again have the id of their first
+// run; trace-analyze sees a repeat there by the number of the shard alone.
+func runID(h *record.Header, o *options, part formats.Selection) string {
+	if o.startAt == "" && part.Shards < 2 {
 		return rand.Text()
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%s\n%d\n%d\n%g\n%d",
-		h.Source, h.Namespace, run.Start.UTC().Format("2006-01-02T15:04:05.000000000"), run.API, run.Prompt,
-		run.Shards, h.BlockSize, run.Speed, h.Seed))
+	start, _ := o.start() // validate has tried it
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", []any{
+		h.Source, h.Namespace, h.BlockSize, h.Turns, h.Seed, start.UTC().Format(time.RFC3339Nano), part.Shards,
+		part.Start, part.End, part.Limit, part.Speed,
+		o.model, o.api, o.prompt, o.salt, o.vocab, o.sessions, o.extra,
+		o.ignoreEOS, o.maxInput, o.maxOutput, o.zeroOutput,
+	}))
 	return hex.EncodeToString(sum[:12])
 }

@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"retrace/internal/plural"
+	"retrace/openai"
 	"retrace/record"
 	"retrace/replay"
 )
@@ -20,23 +24,29 @@ type survey struct {
 	timed                   bool
 	input, output           int64
 	inputUnknown, outputNot int64
-	bodies, zero            int64
+	zero, increments        int64
+	byAPI                   map[string]int64 // bodies
 	// delayOnly counts turns that have a delay and no time of their own,
 	// timedTurns later turns that have one.
 	delayOnly, timedTurns int64
 	rate                  rateProfile
 }
 
+func newSurvey() *survey { return &survey{byAPI: map[string]int64{}} }
+
+// lookEvery is how many requests lie between two looks at an interruption.
+const lookEvery = 4096
+
 // look reads the trace once.
 func look(reqs iter.Seq2[record.Request, error], stop func() bool) (*survey, error) {
-	s := &survey{}
+	s := newSurvey()
 	seen := map[string]struct{}{}
 	for r, err := range reqs {
 		if err != nil {
 			return nil, err
 		}
 		s.add(&r, seen)
-		if s.requests%4096 == 0 && stop() {
+		if s.requests%lookEvery == 0 && stop() {
 			return s, errInterrupted
 		}
 	}
@@ -74,7 +84,10 @@ func (s *survey) add(r *record.Request, seen map[string]struct{}) {
 		s.outputNot++
 	}
 	if r.Body != nil {
-		s.bodies++
+		s.byAPI[r.API]++
+	}
+	if r.Increment && later {
+		s.increments++
 	}
 	if r.OutputTokens == 0 || r.Observed.Failed {
 		s.zero++
@@ -92,9 +105,9 @@ func (s *survey) mean() float64 {
 
 // print writes the plan.
 func (s *survey) print(w io.Writer, o *options, cfg *replay.Config) {
-	fmt.Fprintf(w, "plan: %d requests", s.requests)
+	fmt.Fprintf(w, "plan: %s", plural.Of(s.requests, "request"))
 	if s.sessions > 0 {
-		fmt.Fprintf(w, " in %d sessions (%s)", s.sessions, cfg.Sessions)
+		fmt.Fprintf(w, " in %s (%s)", plural.Of(s.sessions, "session"), cfg.Sessions)
 	}
 	speed := ""
 	if cfg.Speed != 1 {
@@ -109,22 +122,83 @@ func (s *survey) print(w io.Writer, o *options, cfg *replay.Config) {
 	if rate := s.mean(); rate > 0 {
 		fmt.Fprintf(w, ", %s requests/s", perSecond(rate*cfg.Speed))
 	}
-	fmt.Fprintf(w, "\nplan: %d input tokens", s.input)
+	fmt.Fprintf(w, "\nplan: %s", plural.Of(s.input, "input token"))
 	if s.inputUnknown > 0 {
-		fmt.Fprintf(w, " (unknown for %d requests)", s.inputUnknown)
+		fmt.Fprintf(w, " (unknown for %s)", plural.Of(s.inputUnknown, "request"))
 	}
-	fmt.Fprintf(w, ", %d output tokens", s.output)
+	fmt.Fprintf(w, ", %s", plural.Of(s.output, "output token"))
 	if s.outputNot > 0 {
-		fmt.Fprintf(w, " (unknown for %d requests)", s.outputNot)
+		fmt.Fprintf(w, " (unknown for %s)", plural.Of(s.outputNot, "request"))
 	}
-	fmt.Fprintf(w, "\nplan: %s prompts to %s", cfg.Prompt, cfg.API)
-	if s.bodies > 0 {
-		fmt.Fprintf(w, ", %d requests have bodies", s.bodies)
-	}
+	fmt.Fprintf(w, "\nplan: %s", s.prompts(cfg))
 	if s.zero > 0 {
 		fmt.Fprintf(w, "; %d without output at the source (--zero-output %s)", s.zero, o.zeroOutput)
 	}
 	fmt.Fprintln(w)
+}
+
+// bodies is the number of requests that have one.
+func (s *survey) bodies() (n int64) {
+	for _, of := range s.byAPI {
+		n += of
+	}
+	return n
+}
+
+// apis counts the requests by the API that they go to.
+func (s *survey) apis(cfg *replay.Config) map[string]int64 {
+	all := map[string]int64{}
+	generated := s.requests
+	if cfg.Prompt == replay.Literal {
+		for api, n := range s.byAPI {
+			if api == "" {
+				api = string(cfg.API)
+			}
+			all[api] += n
+			generated -= n
+		}
+	}
+	if generated > 0 {
+		all[string(cfg.API)] += generated
+	}
+	return all
+}
+
+// apiNames are those of apis, in one word.
+func (s *survey) apiNames(cfg *replay.Config) string {
+	return strings.Join(slices.Sorted(maps.Keys(s.apis(cfg))), ",")
+}
+
+// prompts says what is sent where.
+func (s *survey) prompts(cfg *replay.Config) string {
+	with := s.bodies()
+	if cfg.Prompt != replay.Literal {
+		text := fmt.Sprintf("%s prompts to %s", cfg.Prompt, cfg.API)
+		if with > 0 {
+			text += fmt.Sprintf(", %s not used", plural.Of(with, "body"))
+		}
+		return text
+	}
+	var parts []string
+	for _, api := range slices.Sorted(maps.Keys(s.byAPI)) {
+		to := api
+		if to == "" {
+			to = string(cfg.API)
+		}
+		part := plural.Of(s.byAPI[api], "body") + " to " + to
+		if !replay.Replays(openai.API(to)) {
+			part += " (an API that is not replayed: not sent)"
+		}
+		parts = append(parts, part)
+	}
+	if rest := s.requests - with; rest > 0 {
+		made := replay.Tokens
+		if cfg.API == openai.Chat {
+			made = replay.Text
+		}
+		parts = append(parts, fmt.Sprintf("%s without a body: %s prompts to %s", plural.Of(rest, "request"), made, cfg.API))
+	}
+	return "literal prompts: " + strings.Join(parts, ", ")
 }
 
 // rateProfile counts arrivals in bins of equal width, which doubles when there

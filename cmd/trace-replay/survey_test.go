@@ -10,7 +10,7 @@ import (
 )
 
 func surveyOf(times ...time.Duration) *survey {
-	s := &survey{}
+	s := newSurvey()
 	seen := map[string]struct{}{}
 	for _, at := range times {
 		r := record.NewRequest()

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"retrace/analysis"
+	"retrace/record"
+)
+
+// sessionsFile writes three rows each of six sessions, and six rows without one.
+func sessionsFile(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for i := range 24 {
+		session := ""
+		if s := i % 8; s < 6 {
+			session = fmt.Sprintf(`"session_id": "s%d", `, s)
+		}
+		fmt.Fprintf(&b, `{%s"timestamp": %d, "input_length": 40, "output_length": 1, "hash_ids": [%d]}`+"\n", session, 5*i, i)
+	}
+	path := filepath.Join(t.TempDir(), "sessions.jsonl")
+	if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// recorded replays into a recording and opens it.
+func recorded(t *testing.T, args ...string) (record.Header, []record.Result) {
+	t.Helper()
+	rec := filepath.Join(t.TempDir(), "run.rec")
+	code, _, errs := replayHere(t, append(args, "-o", rec, "--max-lag", "10s")...)
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	r, err := record.Open(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close() // opened to read
+	list, _ := results(t, rec)
+	return r.Header(), list
+}
+
+// TestShardsMerge: shards that were run one after another, without --start-at,
+// make the run that one process makes.
+func TestShardsMerge(t *testing.T) {
+	trace, url := sessionsFile(t), mock(t, ok)
+	merged, whole := analysis.NewRun(analysis.RunOptions{}), analysis.NewRun(analysis.RunOptions{})
+	due := func(list []record.Result) map[string]time.Duration {
+		m := map[string]time.Duration{}
+		for _, r := range list {
+			m[r.ID] = r.Scheduled
+		}
+		return m
+	}
+	add := func(run *analysis.Run, h record.Header, list []record.Result) {
+		if err := run.AddHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		for i := range list {
+			run.Add(&list[i])
+		}
+	}
+	h, all := recorded(t, trace, "--url", url)
+	add(whole, h, all)
+	schedule := map[string]time.Duration{}
+	for _, shard := range []string{"1/2", "0/2"} {
+		h, list := recorded(t, trace, "--url", url, "--shard", shard)
+		if len(list) == 0 || len(list) == len(all) {
+			t.Fatalf("shard %s has %d of %d requests", shard, len(list), len(all))
+		}
+		add(merged, h, list)
+		maps.Copy(schedule, due(list))
+	}
+	if want := due(all); !maps.Equal(schedule, want) {
+		t.Errorf("the shards' schedule is %v, that of the whole %v", schedule, want)
+	}
+	a, b := merged.Report(), whole.Report()
+	if a.Requests != b.Requests || a.Requests.Completed != 24 || a.Tokens != b.Tokens || *a.Planned != *b.Planned {
+		t.Errorf("merged %+v %+v, whole %+v %+v", a.Requests, a.Tokens, b.Requests, b.Tokens)
+	}
+	if again, _ := recorded(t, trace, "--url", url, "--shard", "0/2"); merged.AddHeader(again) == nil {
+		t.Error("a shard that was run again is merged with the first")
+	}
+}
+
+// TestRunIDs: what the shards of a run share is in their run id, and a run of
+// one process has one of its own.
+func TestRunIDs(t *testing.T) {
+	trace, url := sessionsFile(t), mock(t, ok)
+	id := func(args ...string) string {
+		h, _ := recorded(t, append([]string{trace, "--url", url, "--speed", "100"}, args...)...)
+		return h.RunID
+	}
+	first := id("--shard", "0/2")
+	if other := id("--shard", "1/2"); other != first {
+		t.Errorf("shards of one run have the ids %s and %s", first, other)
+	}
+	seen := map[string]string{first: "--shard 0/2"}
+	for _, args := range []string{
+		"", "--limit 24", // neither is a shard
+		"--shard 0/3", "--shard 0/2 --seed 1", "--shard 0/2 --salt x", "--shard 0/2 --limit 20", "--shard 0/2 --start 5ms",
+		"--shard 0/2 --max-output-tokens 1", "--shard 0/2 --speed 99",
+		"--shard 0/2 --start-at " + time.Now().Add(2*time.Second).Format(time.RFC3339),
+	} {
+		got := id(strings.Fields(args)...)
+		if before, found := seen[got]; found {
+			t.Errorf("%q has the id of %q", args, before)
+		}
+		seen[got] = args
+	}
+}
+
+// TestBodiesNameTheirAPI: the recording's header has the API that was used.
+func TestBodiesNameTheirAPI(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bodies.jsonl")
+	const chat = `{"timestamp": 0, "payload": {"model": "m", "messages": [{"role": "user", "content": "a b"}], "max_tokens": 2}}` + "\n"
+	for rows, want := range map[string]string{
+		chat: "chat",
+		chat + `{"timestamp": 1, "input_length": 4, "output_length": 1, "hash_ids": [1]}` + "\n": "chat,completions",
+	} {
+		if err := os.WriteFile(path, []byte(rows), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if h, _ := recorded(t, path, "--url", "sim"); h.Run.API != want || h.Run.Prompt != "literal" {
+			t.Errorf("API %q, prompts %q; want %q, literal", h.Run.API, h.Run.Prompt, want)
+		}
+	}
+}
+
+// TestServerIsDown: that every request fails is said while it happens, once.
+func TestServerIsDown(t *testing.T) {
+	down := mock(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	code, _, errs := replayHere(t, traceFile(t, 50, 0), "--url", down, "--max-lag", "10s")
+	const alarm = "warning: every request so far failed (20): http_5xx: HTTP 500: "
+	if code != exitLoss || strings.Count(errs, alarm) != 1 {
+		t.Errorf("exit %d, want one %q: %s", code, alarm, errs)
+	}
+	var n atomic.Int64
+	flaky := mock(t, func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) == 5 {
+			ok(w, r)
+			return
+		}
+		w.WriteHeader(500)
+	})
+	_, _, errs = replayHere(t, traceFile(t, 50, time.Millisecond), "--url", flaky, "--max-lag", "10s", "--max-concurrency", "1")
+	if strings.Contains(errs, "every request so far") {
+		t.Errorf("one was answered: %s", errs)
+	}
+	code, out, errs := replayHere(t, traceFile(t, 1, 0), "--url", "http://127.0.0.1:1", "--ready-timeout", "0s")
+	if code != exitLoss || !strings.HasPrefix(out, "Schedule: no request reached a connection\n") || strings.Contains(out, "–") ||
+		!strings.Contains(errs, "1 of 1 request failed, 0 cancelled, 0 not sent") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
+
+// TestStartHasPassed names the time instead of an age of years.
+func TestStartHasPassed(t *testing.T) {
+	code, _, errs := replayHere(t, traceFile(t, 1, 0), "--url", mock(t, ok), "--start-at", "2020-01-01T00:00:00Z")
+	if code != exitFailed || !strings.Contains(errs, "start at 2020-01-01T00:00:00Z: the time has passed, it is 20") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
