@@ -165,18 +165,20 @@ func (r *Reader) Requests() iter.Seq2[Request, error] {
 		}
 		defer requestCodecs.Put(c)
 		c.blockSize = r.header.BlockSize
-		records(r, itemRequests, c)(yield)
+		records(r, itemRequests, c, c.each)(yield)
 	}
 }
 
 // Results yields the results in the file's order, which is that of completion.
 func (r *Reader) Results() iter.Seq2[Result, error] {
-	return records(r, itemResults, &resultCodec{})
+	c := &resultCodec{}
+	return records(r, itemResults, c, each(c))
 }
 
 // Series yields the series in the file's order.
 func (r *Reader) Series() iter.Seq2[Series, error] {
-	return records(r, itemSeries, &seriesCodec{})
+	c := &seriesCodec{}
+	return records(r, itemSeries, c, each(c))
 }
 
 // decoder reads the chunks of one kind.
@@ -187,8 +189,20 @@ type decoder[T any] interface {
 	at(i int) *T
 }
 
-// records yields the records of one kind.
-func records[T any](r *Reader, kind string, d decoder[T]) iter.Seq2[T, error] {
+// each yields the first n records of a chunk, until yield is false.
+func each[T any](d decoder[T]) func(n int, yield func(T, error) bool) bool {
+	return func(n int, yield func(T, error) bool) bool {
+		for i := range n {
+			if !yield(*d.at(i), nil) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// records yields the records of one kind; chunk yields those of one chunk.
+func records[T any](r *Reader, kind string, d decoder[T], chunk func(int, func(T, error) bool) bool) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
 		p, err := r.begin()
@@ -213,10 +227,8 @@ func records[T any](r *Reader, kind string, d decoder[T]) iter.Seq2[T, error] {
 				p.lostChunk(h, offset, err)
 				continue
 			}
-			for i := range h.count {
-				if !yield(*d.at(i), nil) {
-					return
-				}
+			if !chunk(h.count, yield) {
+				return
 			}
 		}
 	}

@@ -149,6 +149,23 @@ func (c *requestCodec) at(i int) *Request {
 	return r
 }
 
+// each yields the first n records of the chunk until yield is false. Plain ones
+// are put together in place: at would write each to the heap.
+func (c *requestCodec) each(n int, yield func(Request, error) bool) bool {
+	if len(c.recs) > 0 {
+		return each(c)(n, yield)
+	}
+	r := NewRequest()
+	for i := range n {
+		r.Arrival, r.Row = time.Duration(c.arrivals[i]), c.rows[i]
+		r.InputTokens, r.OutputTokens, r.Blocks = c.dec.input[i], c.dec.output[i], c.dec.of(i)
+		if !yield(r, nil) {
+			return false
+		}
+	}
+	return true
+}
+
 // blanks is recs with n blank records.
 func blanks[T any](recs []T, n int, blank T) []T {
 	if cap(recs) < n {
