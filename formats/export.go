@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"retrace/record"
 )
@@ -37,7 +38,7 @@ func (j *job) export(f *Format, t Target) (*Conversion, error) {
 		c.Report.Losses = append(c.Report.Losses, x.omission(what))
 	}
 	if t.Strict && len(c.Lost) > 0 {
-		return c, errors.Join(fmt.Errorf("--strict: %w: %s", ErrLost, c.Lost[0]), out.abort())
+		return c, errors.Join(fmt.Errorf("--strict: %w: %s", ErrLost, strings.Join(c.Lost, "; ")), out.abort())
 	}
 	return c, out.commit()
 }

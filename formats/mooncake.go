@@ -17,7 +17,7 @@ const delayMeaning = "from the end of the session's previous turn to the sending
 
 func init() {
 	register(&Format{
-		Name: "mooncake", Title: "Mooncake trace and its dialects (AIPerf, Dynamo, SGLang)",
+		Name: "mooncake", Title: "Mooncake trace and dialects (AIPerf, Dynamo, SGLang)",
 		Files: "JSON Lines", BlockSize: mooncakeBlock, Unit: time.Millisecond,
 		TimeFields: []string{"timestamp", "delay"},
 		Carries: FieldArrival | FieldDelay | FieldInput | FieldOutput | FieldBlocks | FieldSession | FieldTurn |

@@ -10,6 +10,7 @@ import (
 // notes tells what was taken and what was found on the way.
 func (t *Trace) notes() {
 	t.ignored()
+	t.doubtSpan()
 	f, h := t.found.facts, t.Header
 	note := func(format string, args ...any) {
 		t.report.Notes = append(t.report.Notes, fmt.Sprintf(format, args...))
@@ -44,20 +45,59 @@ func (t *Trace) notes() {
 
 // ignored warns of flags that do not apply to this source.
 func (t *Trace) ignored() {
-	o := t.job.opts
-	for _, f := range []struct {
+	o, f := t.job.opts, t.Format
+	format := "the format " + f.Name
+	own := "the format " + f.Name + ", which was converted with its own"
+	for _, c := range []struct {
 		flag    string
+		given   bool
 		ignored bool
+		why     string
 	}{
-		{"--block-size", o.BlockSize > 0 && (t.Format.stored || t.Format.BlockSize == 0)},
-		{"--time-unit", o.Unit > 0 && (t.Format.stored || t.Format.Unit == 0)},
-		{"--turns", o.Turns != "" && t.Format.stored},
-		{"--clock-restart", o.ClockRestart != RestartRefuse && t.Format.stored},
+		{"--block-size", o.BlockSize > 0, f.stored, own},
+		{"--block-size", o.BlockSize > 0, !f.stored && f.BlockSize == 0, format + ", which has no blocks"},
+		{"--time-unit", o.Unit > 0, f.stored, own},
+		{"--time-unit", o.Unit > 0, !f.stored && f.Unit == 0, format + ", whose times say their unit"},
+		{"--turns", o.Turns != "", f.stored, own},
+		{"--turns", o.Turns != "", !f.stored && f.Turns != "", format + ", whose later turns are always " + f.Turns},
+		{"--turns", o.Turns != "", !f.stored && f.Turns == "" && t.Header.Turns == "", "a trace without sessions"},
+		{"--clock-restart", o.ClockRestart != RestartRefuse, f.stored, format},
+		{"--clock-restart", o.ClockRestart != RestartRefuse, !f.stored && t.Header.Wall, "wall-clock times"},
+		{"--bad-lines", o.BadLines == Skip, f == containerFormat, format + ", which has no lines"},
 	} {
-		if f.ignored {
-			t.report.Warnings = append(t.report.Warnings, fmt.Sprintf("%s does not apply to the format %s: ignored", f.flag, t.Format.Name))
+		if c.given && c.ignored {
+			t.report.Warnings = append(t.report.Warnings, c.flag+" does not apply to "+c.why+": ignored")
 		}
 	}
+}
+
+// Spans outside these bounds hint at a wrong unit of time.
+const (
+	shortSpan = time.Second
+	longSpan  = 30 * 24 * time.Hour
+)
+
+// doubtSpan warns where the source's span makes its unit of time doubtful. Where
+// turns have delays alone, the span is not known, but it is no less.
+func (t *Trace) doubtSpan() {
+	f := t.found.facts
+	span := f.last - f.first
+	var text string
+	switch {
+	case f.timed < 2 || span <= 0 || t.Format.Unit == 0 && !t.Format.stored:
+		return
+	case span < shortSpan && f.timed == f.rows:
+		text = "the trace spans only " + span.String()
+	case span > longSpan:
+		text = fmt.Sprintf("the trace spans %.1f days", span.Hours()/24)
+	default:
+		return
+	}
+	hint := "--time-unit"
+	if t.Format.stored {
+		hint = "--time-unit where it was converted"
+	}
+	t.report.Warnings = append(t.report.Warnings, text+": check the unit of time ("+hint+")")
 }
 
 func (t *Trace) turnsWhy() string {

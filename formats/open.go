@@ -36,6 +36,8 @@ type Trace struct {
 // Figures are what the selected requests amount to, once all were read.
 type Figures struct {
 	Requests int64
+	// Untimed counts those that have no arrival: turns that wait for an answer.
+	Untimed int64
 	// First and Last are the least and greatest arrival, NoTime where none has one.
 	First, Last time.Duration
 	// Input and Output are the known tokens, Blocks the prefix blocks.
@@ -50,11 +52,23 @@ func (f Figures) Span() time.Duration {
 	return f.Last - f.First
 }
 
+// MeanRate is the requests with an arrival by the time from the first arrival to
+// the last, in requests a second: what an analysis calls arrivals.rate_rps.
+// There is none where all arrive at one instant.
+func (f Figures) MeanRate() (rate float64, ok bool) {
+	if f.Span() <= 0 {
+		return 0, false
+	}
+	return float64(f.Requests-f.Untimed) / f.Span().Seconds(), true
+}
+
 func newFigures() Figures { return Figures{First: record.NoTime, Last: record.NoTime} }
 
 func (f *Figures) add(r *record.Request) {
 	f.Requests++
-	if r.Arrival != record.NoTime {
+	if r.Arrival == record.NoTime {
+		f.Untimed++
+	} else {
 		if f.First == record.NoTime {
 			f.First, f.Last = r.Arrival, r.Arrival
 		}

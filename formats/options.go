@@ -68,13 +68,13 @@ type Flags struct {
 // --clock-restart.
 func BindFlags(fs *pflag.FlagSet) *Flags {
 	f := &Flags{set: fs}
-	fs.StringVar(&f.from, "from", "", "the source `format` (see trace-convert --list-formats); default: detected from the content")
-	fs.IntVar(&f.blockSize, "block-size", 0, "`tokens` in a prefix block; default: what the format says")
-	fs.StringVar(&f.unit, "time-unit", "", "`unit` of the source's times: s, ms, us or ns; default: what the format says")
-	fs.StringVar(&f.badLines, "bad-lines", string(Fail), "rows that cannot be read: `fail` at the first, or skip and count them")
-	fs.StringVar(&f.turns, "turns", "", "what later turns of a session hold: `full` (the whole prompt) or increment (what is new); "+
+	fs.StringVar(&f.from, "from", "", "`FORMAT`: that of the source (see trace-convert --list-formats); default: detected from the content")
+	fs.IntVar(&f.blockSize, "block-size", 0, "take a prefix block to hold `N` tokens; default: what the format says")
+	fs.StringVar(&f.unit, "time-unit", "", "`s|ms|us|ns`: the unit of the source's times; default: what the format says")
+	fs.StringVar(&f.badLines, "bad-lines", string(Fail), "`fail|skip`: end at the first row that cannot be read, or leave such rows out and count them")
+	fs.StringVar(&f.turns, "turns", "", "`full|increment`: what later turns of a session hold, the whole prompt or what is new; "+
 		"default: increment where they have a delay, else full")
-	fs.StringVar(&f.restart, "clock-restart", RestartRefuse, "where the source's clock steps far back: `refuse`, append or sort")
+	fs.StringVar(&f.restart, "clock-restart", RestartRefuse, "`refuse|append|sort`: what to do where the source's clock steps far back: end, continue after the last time, or take the times as they are")
 	return f
 }
 

@@ -13,8 +13,8 @@ import (
 
 func init() {
 	register(&Format{
-		Name: "sagemaker", Title: "Amazon SageMaker Data Capture, files or hour folders",
-		Files: "JSON Lines, in folders <endpoint>/<variant>/yyyy/mm/dd/hh",
+		Name: "sagemaker", Title: "Amazon SageMaker Data Capture",
+		Files: "JSON Lines, or hour folders",
 		// Times are dates, so no unit applies.
 		TimeFields: []string{pathInferenceTime},
 		Carries: FieldID | FieldArrival | FieldInput | FieldOutput | FieldBody | FieldModel |

@@ -50,11 +50,11 @@ type SelectionFlags struct {
 // BindSelection defines the flags.
 func BindSelection(fs *pflag.FlagSet) *SelectionFlags {
 	f := &SelectionFlags{set: fs}
-	fs.DurationVar(&f.start, "start", 0, "leave out what arrives before this `offset` from the trace's origin")
-	fs.DurationVar(&f.end, "end", 0, "leave out what arrives at or after this `offset`; default: the trace's end")
+	fs.DurationVar(&f.start, "start", 0, "`DURATION`: leave out what arrives earlier than this after the trace's origin")
+	fs.DurationVar(&f.end, "end", 0, "`DURATION`: leave out what arrives as late as this or later; default: the trace's end")
 	fs.Int64Var(&f.limit, "limit", 0, "keep the first `N` requests of the window; default: all")
-	fs.StringVar(&f.shard, "shard", "", "keep the whole sessions of one shard: `i/n`, i from 0")
-	fs.Float64Var(&f.speed, "speed", 1, "`X` times as fast: arrivals and delays divided by X")
+	fs.StringVar(&f.shard, "shard", "", "`I/N`: keep the whole sessions of one shard of N, I from 0")
+	fs.Float64Var(&f.speed, "speed", 1, "`X`: times as fast; arrivals and delays are divided by it")
 	return f
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"retrace/cmd/internal/cli"
 )
 
 func TestMain(m *testing.M) {
@@ -58,9 +61,8 @@ func TestRealTrace(t *testing.T) {
 	dir := t.TempDir()
 	trace, back := filepath.Join(dir, "a.trace"), filepath.Join(dir, "b.jsonl")
 	var stderr bytes.Buffer
-	std := streams{strings.NewReader(""), &bytes.Buffer{}, &stderr}
 	for _, args := range [][]string{{realTrace, "-o", trace}, {trace, "--to", "mooncake", "-o", back}} {
-		if code := run(context.Background(), args, std); code != 0 {
+		if code := run(context.Background(), args, strings.NewReader(""), io.Discard, &stderr); code != 0 {
 			t.Fatalf("%v: exit status %d\n%s", args, code, &stderr)
 		}
 	}
@@ -92,9 +94,9 @@ func TestInterrupted(t *testing.T) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	stop() // an interrupted context
 	var stderr bytes.Buffer
-	code := run(ctx, []string{in, "-o", filepath.Join(dir, "out.trace")}, streams{nil, &bytes.Buffer{}, &stderr})
-	if code != exitInterrupted {
-		t.Errorf("exit status %d, want %d\n%s", code, exitInterrupted, &stderr)
+	code := run(ctx, []string{in, "-o", filepath.Join(dir, "out.trace")}, nil, io.Discard, &stderr)
+	if code != cli.Interrupted {
+		t.Errorf("exit status %d, want %d\n%s", code, cli.Interrupted, &stderr)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
 		t.Errorf("left behind: %v", left)

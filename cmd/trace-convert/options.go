@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
@@ -19,6 +18,7 @@ type options struct {
 	list   bool
 	quiet  bool
 
+	flags  *pflag.FlagSet
 	read   *formats.Flags
 	choose *formats.SelectionFlags
 }
@@ -31,6 +31,10 @@ canonical one into the form of another tool.
 INPUT is a file, a directory (SageMaker's hour folders) or - for standard
 input; plain, gzip or zstd, whatever its name. Several inputs make one trace,
 ordered by arrival. The format is detected from the content.
+
+OUTPUT is written under a temporary name beside it and takes its place when it
+is complete, whatever was there; of a link, what it leads to is replaced. A
+device or a pipe is written as it stands. After an error no output is left.
 
 Flags:
 `
@@ -53,14 +57,15 @@ interrupted.
 func bind(o *options) *pflag.FlagSet {
 	fs := pflag.NewFlagSet("trace-convert", pflag.ContinueOnError)
 	fs.SortFlags = false
-	fs.StringVarP(&o.output, "output", "o", "", "output `path`; .trace and .rec are canonical, other names need --to; - is standard output")
-	fs.StringVar(&o.to, "to", "", "target `format`: trace (default), jsonl, or a source format that can be written")
+	o.flags = fs
+	fs.StringVarP(&o.output, "output", "o", "", "`PATH`: where to write; - is standard output")
+	fs.StringVar(&o.to, "to", "", "`FORMAT`: trace (canonical), jsonl (the same as JSON lines), or a source format that can be written; "+
+		"default: trace, for names ending in .trace or .rec and for -")
 	fs.BoolVar(&o.strict, "strict", false, "fail where the target cannot carry everything")
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "tell only warnings and losses on standard error")
 	fs.BoolVar(&o.list, "list-formats", false, "print a table of all formats and exit")
 	o.read = formats.BindFlags(fs)
 	o.choose = formats.BindSelection(fs)
-	fs.SetOutput(io.Discard)
 	return fs
 }
 
@@ -74,24 +79,25 @@ func (o *options) validate(inputs []string) error {
 	}
 	ext := filepath.Ext(o.output)
 	canonical := ext == ".trace" || ext == ".rec"
-	if o.to == "" {
-		if !canonical && o.output != "-" {
-			return fmt.Errorf("-o %s: only .trace and .rec are canonical names: say the format with --to", o.output)
-		}
+	switch {
+	case o.to == "" && !canonical && o.output != "-":
+		return fmt.Errorf("-o %s: the name does not tell the format: add --to jsonl (canonical records as JSON lines), "+
+			"--to mooncake or another one of --list-formats, or choose a name ending in .trace", o.output)
+	case o.to == "" && o.flags.Changed("to"):
+		return errors.New("--to: no format given")
+	case o.to == "":
 		o.to = "trace"
 	}
-	if canonical && o.to != "trace" {
-		return fmt.Errorf("--to %s: the name %s says that the output is canonical; choose another name", o.to, o.output)
-	}
-	if o.to == "trace" {
-		return nil
-	}
 	f, err := formats.Lookup(o.to)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("--to: %w", err)
-	}
-	if f.NewExporter == nil {
+	case o.to == "trace":
+		return nil
+	case f.NewExporter == nil:
 		return fmt.Errorf("--to %s: this format can be read only", o.to)
+	case canonical:
+		return fmt.Errorf("--to %s: the name %s says that the output is canonical; choose another name", o.to, o.output)
 	}
 	return nil
 }

@@ -6,97 +6,85 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
+	"text/tabwriter"
 
-	"github.com/olekukonko/tablewriter"
-
+	"retrace/cmd/internal/cli"
 	"retrace/formats"
+	"retrace/internal/plural"
 	"retrace/record"
 )
 
-// Spans outside these bounds hint at a wrong unit of time.
-const (
-	shortSpan = time.Second
-	longSpan  = 30 * 24 * time.Hour
-)
-
 // printConversion tells what was done: notes, then the sums, then warnings.
-func printConversion(w io.Writer, c *formats.Conversion, o *options) {
-	if !o.quiet {
-		for _, n := range c.Report.Notes {
-			fmt.Fprintf(w, "trace-convert: %s\n", n)
-		}
-		f := c.Figures
-		fmt.Fprintf(w, "trace-convert: %d requests, %d input tokens, %d output tokens, %d blocks\n",
-			f.Requests, f.Input, f.Output, f.Blocks)
-		if f.First != record.NoTime {
-			fmt.Fprintf(w, "trace-convert: span %s, %s; a replay is planned to take that long\n", f.Span(), meanRate(f))
-		}
-		fmt.Fprintf(w, "trace-convert: rows: %d read = %d kept + %d skipped\n",
-			c.Report.Read, c.Report.Kept, c.Report.SkippedRows())
-		if c.Report.Kept != f.Requests {
-			fmt.Fprintf(w, "trace-convert: selected %d of %d requests\n", f.Requests, c.Report.Kept)
-		}
+func printConversion(cmd cli.Command, c *formats.Conversion, o *options) {
+	for _, l := range c.Lost {
+		cmd.Tell("warning", "%s", l)
 	}
-	for _, s := range append(c.Report.Warnings, spanWarnings(c.Figures)...) {
-		fmt.Fprintf(w, "trace-convert: warning: %s\n", s)
+	if !o.quiet {
+		printSums(cmd, c)
+	}
+	for _, s := range c.Report.Warnings {
+		cmd.Tell("warning", "%s", s)
 	}
 }
 
-// meanRate is (requests − 1) / span.
+func printSums(cmd cli.Command, c *formats.Conversion) {
+	for _, n := range c.Report.Notes {
+		cmd.Tell("", "%s", n)
+	}
+	f := c.Figures
+	cmd.Tell("", "%s, %s, %s, %s", plural.Of(f.Requests, "request"), plural.Of(f.Input, "input token"),
+		plural.Of(f.Output, "output token"), plural.Of(f.Blocks, "block"))
+	if f.First != record.NoTime {
+		least := ""
+		if f.Untimed > 0 {
+			least = "at least " // these wait for the answers before them
+		}
+		cmd.Tell("", "span %s, %s; a replay is planned to take %sthat long", f.Span(), meanRate(f), least)
+	}
+	r := &c.Report
+	cmd.Tell("", "rows: %d read = %d kept + %d skipped", r.Read, r.Kept, r.SkippedRows())
+	if r.Kept != f.Requests {
+		cmd.Tell("", "selected %d of %s", f.Requests, plural.Of(r.Kept, "request"))
+	}
+}
+
+// meanRate is what trace-analyze calls arrivals.rate_rps: requests with an
+// arrival / (last − first arrival).
 func meanRate(f formats.Figures) string {
-	if f.Span() <= 0 {
+	rate, ok := f.MeanRate()
+	if !ok {
 		return "all at one instant"
 	}
-	return "mean rate " + strconv.FormatFloat(float64(f.Requests-1)/f.Span().Seconds(), 'g', 6, 64) + " requests/s"
-}
-
-func spanWarnings(f formats.Figures) []string {
-	const hint = "check the unit of time (--time-unit)"
-	switch {
-	case f.Requests < 2:
-		return nil
-	case f.Span() < shortSpan:
-		return []string{fmt.Sprintf("the trace spans only %s: %s", f.Span(), hint)}
-	case f.Span() > longSpan:
-		return []string{fmt.Sprintf("the trace spans %.1f days: %s", f.Span().Hours()/24, hint)}
-	}
-	return nil
-}
-
-func printLost(w io.Writer, c *formats.Conversion) {
-	for _, l := range c.Lost {
-		fmt.Fprintf(w, "trace-convert: warning: %s\n", l)
-	}
+	return "mean rate " + strconv.FormatFloat(rate, 'g', 6, 64) + " requests/s"
 }
 
 // printLosses names what is missing; these are the last lines on stderr.
-func printLosses(w io.Writer, r *formats.Report) {
+func printLosses(cmd cli.Command, r *formats.Report) {
 	for _, l := range r.Losses {
-		fmt.Fprintf(w, "trace-convert: lost: %s\n", l)
+		cmd.Tell("lost", "%s", l)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.Skipped)) {
-		rows := "rows"
-		if r.Skipped[reason] == 1 {
-			rows = "row"
-		}
-		fmt.Fprintf(w, "trace-convert: skipped %d %s: %s (first: %s)\n", r.Skipped[reason], rows, reason, r.FirstSkipped[reason])
+		cmd.Tell("", "skipped %s: %s (first: %s)", plural.Of(r.Skipped[reason], "row"), reason, r.FirstSkipped[reason])
 	}
 }
 
-// listFormats prints the table of --list-formats.
-func listFormats(std streams) int {
-	t := tablewriter.NewWriter(std.out)
-	t.Header("name", "files", "direction", "block", "unit", "carries", "title")
+// listFormats prints the table of --list-formats, and below it what the
+// formats carry.
+func listFormats(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tFILES\tDIRECTION\tBLOCK\tUNIT\tTITLE")
 	for _, f := range formats.Table() {
-		if err := t.Append(f.Name, f.Files, f.Direction, f.Block, f.Unit, f.Carries, f.Title); err != nil {
-			fmt.Fprintf(std.err, "trace-convert: error: %v\n", err)
-			return exitFailed
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Name, f.Files, f.Direction, f.Block, f.Unit, f.Title)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("write table: %w", err)
+	}
+	fmt.Fprint(w, "\nBLOCK is the length of a prefix block in tokens, UNIT that of times. Requests carry:\n\n")
+	for _, f := range formats.Table() {
+		const indent = 12
+		if _, err := fmt.Fprintf(w, "%-*s%s\n", indent, f.Name, cli.Wrap(f.Carries, indent)); err != nil {
+			return fmt.Errorf("write table: %w", err)
 		}
 	}
-	if err := t.Render(); err != nil {
-		fmt.Fprintf(std.err, "trace-convert: error: %v\n", err)
-		return exitFailed
-	}
-	return exitDone
+	return nil
 }

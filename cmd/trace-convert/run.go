@@ -6,84 +6,63 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/pflag"
-
+	"retrace/cmd/internal/cli"
 	"retrace/formats"
 )
 
-// The exit status of CLI.md.
-const (
-	exitDone        = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitLosses      = 3
-	exitInterrupted = 130
-)
-
-// streams are the three that a command has.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
-
 // run is the whole command; it gives the exit status.
-func run(ctx context.Context, args []string, std streams) int {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	c := cli.Command{Name: "trace-convert", In: stdin, Out: stdout, Err: stderr}
 	var o options
 	fs := bind(&o)
-	err := fs.Parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprint(std.out, usage, fs.FlagUsages(), examples)
-		return exitDone
-	}
-	if err != nil {
-		return wrongUsage(std, err)
-	}
-	if o.list {
-		return listFormats(std)
-	}
-	if err := o.validate(fs.Args()); err != nil {
-		return wrongUsage(std, err)
-	}
-	read, err := o.read.Options()
-	if err != nil {
-		return wrongUsage(std, err)
-	}
-	if read.Select, err = o.choose.Selection(); err != nil {
-		return wrongUsage(std, err)
-	}
-	read.Stdin = std.in
-	read.Interrupted = func() bool { return ctx.Err() != nil }
-	return convert(fs.Args(), read, &o, std)
-}
-
-func convert(inputs []string, read formats.Options, o *options, std streams) int {
-	c, err := formats.Convert(inputs, read, formats.Target{Path: o.output, Format: o.to, Strict: o.strict, Stdout: std.out})
-	if c != nil {
-		printLost(std.err, c)
+	done, err := c.Parse(fs, args, func(w io.Writer) error {
+		_, err := fmt.Fprint(w, usage, cli.FlagUsages(fs), examples)
+		return err
+	})
+	if !done && err == nil && o.list {
+		done, err = true, listFormats(stdout)
 	}
 	switch {
-	case errors.Is(err, formats.ErrInterrupted):
-		fmt.Fprintln(std.err, "trace-convert: interrupted: no output was written")
-		return exitInterrupted
-	case err != nil:
-		fmt.Fprintf(std.err, "trace-convert: error: %v\n", err)
-		if hint := hintFor(err); hint != "" {
-			fmt.Fprintf(std.err, "trace-convert: hint: %s\n", hint)
-		}
-		return exitFailed
+	case done && err != nil:
+		c.Complain(err, "")
+		return cli.Failed
+	case done:
+		return cli.Done
 	}
-	printConversion(std.err, c, o)
-	if c.Report.Lossy() {
-		printLosses(std.err, &c.Report)
-		return exitLosses
+	if err == nil {
+		err = o.validate(fs.Args())
 	}
-	return exitDone
+	var read formats.Options
+	if err == nil {
+		read, err = o.read.Options()
+	}
+	if err == nil {
+		read.Select, err = o.choose.Selection()
+	}
+	if err != nil {
+		return c.Wrong(err)
+	}
+	read.Stdin = stdin
+	read.Interrupted = func() bool { return ctx.Err() != nil }
+	return convert(fs.Args(), read, &o, c)
 }
 
-func wrongUsage(std streams, err error) int {
-	fmt.Fprintf(std.err, "trace-convert: error: %v\n", err)
-	fmt.Fprintln(std.err, "trace-convert: hint: trace-convert --help lists the flags")
-	return exitUsage
+func convert(inputs []string, read formats.Options, o *options, cmd cli.Command) int {
+	c, err := formats.Convert(inputs, read, formats.Target{Path: o.output, Format: o.to, Strict: o.strict, Stdout: cmd.Out})
+	switch {
+	case errors.Is(err, formats.ErrInterrupted):
+		cmd.Tell("", "interrupted: no output was written")
+		return cli.Interrupted
+	case err != nil:
+		cmd.Complain(err, hintFor(err))
+		return cli.Failed
+	}
+	printConversion(cmd, c, o)
+	if c.Report.Lossy() {
+		printLosses(cmd, &c.Report)
+		return cli.Losses
+	}
+	return cli.Done
 }
 
 // hintFor is what to try after an error, "" where nothing obvious helps.

@@ -40,7 +40,7 @@ func FlagUsages(fs *pflag.FlagSet) string {
 	var b strings.Builder
 	for _, r := range rows {
 		pad := strings.Repeat(" ", width-utf8.RuneCountInString(r.left))
-		fmt.Fprintf(&b, "%s%s%s\n", r.left, pad, wrap(r.text, width))
+		fmt.Fprintf(&b, "%s%s%s\n", r.left, pad, Wrap(r.text, width))
 	}
 	return b.String()
 }
@@ -66,8 +66,9 @@ func placeholder(f *pflag.Flag) (value, text string) {
 	return value, text
 }
 
-// wrap breaks a text into lines of helpWidth that start at column indent.
-func wrap(text string, indent int) string {
+// Wrap breaks a text into lines of at most 100 columns, of which the second and
+// later ones start at column indent, as the first is taken to.
+func Wrap(text string, indent int) string {
 	var b strings.Builder
 	column := indent
 	for i, word := range strings.Fields(text) {
