@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"retrace/cmd/internal/cli"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -130,5 +132,19 @@ func TestContextStops(t *testing.T) {
 	}
 	if !strings.HasPrefix(stderr.String(), "trace-sim: ready on http://127.0.0.1:") || stdout.Len() > 0 {
 		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
+	}
+}
+
+// TestUsageIsTwo: wrong flags have the exit status of wrong usage.
+func TestUsageIsTwo(t *testing.T) {
+	for _, args := range [][]string{{"--listen", "foo"}, {"--listen", ""}, {"--nope"}, {"extra"}, {"--max-batch", "0"}} {
+		var out, errs bytes.Buffer
+		if code := run(context.Background(), args, nil, &out, &errs); code != cli.Usage {
+			t.Errorf("%q: exit %d, want 2: %s", args, code, &errs)
+		}
+	}
+	var out, errs bytes.Buffer
+	if code := run(context.Background(), []string{"--version"}, nil, &out, &errs); code != exitOK || !strings.HasPrefix(out.String(), "trace-sim ") {
+		t.Errorf("--version: exit %d: %s%s", code, &out, &errs)
 	}
 }

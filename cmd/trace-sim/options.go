@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"retrace/cmd/internal/cli"
 	"retrace/replay/simserver"
 )
 
@@ -40,11 +42,11 @@ func (o *options) bind() *pflag.FlagSet {
 	c.MaxModelLen = 0 // what the cache holds decides
 	f := pflag.NewFlagSet("trace-sim", pflag.ContinueOnError)
 	f.SortFlags = false
-	f.StringVar(&o.listen, "listen", defaultListen, "address to listen on; port 0 picks a free one")
-	f.StringVar(&c.Model, "model", c.Model, "name of the model")
-	f.Float64Var(&c.PrefillTokensPerSecond, "prefill-tokens-per-s", c.PrefillTokensPerSecond, "speed of prefill; 0 or inf: no cost")
+	f.StringVar(&o.listen, "listen", defaultListen, "`HOST:PORT`: where to listen; port 0 picks a free one")
+	f.StringVar(&c.Model, "model", c.Model, "`NAME`: of the model")
+	f.Float64Var(&c.PrefillTokensPerSecond, "prefill-tokens-per-s", c.PrefillTokensPerSecond, "`R`: speed of prefill; 0 or inf: no cost")
 	f.DurationVar(&c.DecodeStep, "decode-step", c.DecodeStep, "time of a step that decodes one sequence; 0: no cost")
-	f.Float64Var(&c.BatchSlowdown, "batch-slowdown", c.BatchSlowdown, "what each further decoding sequence adds to a step, as a part of --decode-step")
+	f.Float64Var(&c.BatchSlowdown, "batch-slowdown", c.BatchSlowdown, "`X`: what each further decoding sequence adds to a step, as a part of --decode-step")
 	f.IntVar(&c.CacheBlocks, "cache-blocks", c.CacheBlocks, "usable blocks of the KV cache")
 	f.IntVar(&c.BlockSize, "block-size", c.BlockSize, "tokens in a block")
 	f.IntVar(&c.MaxBatch, "max-batch", c.MaxBatch, "most sequences in a step")
@@ -54,7 +56,7 @@ func (o *options) bind() *pflag.FlagSet {
 	f.IntVar(&c.BOSTokens, "bos-tokens", c.BOSTokens, "tokens put before every text prompt")
 	f.IntVar(&c.ChatTemplateTokens, "chat-template-tokens", c.ChatTemplateTokens, "tokens put before every chat, beside --bos-tokens")
 	f.IntVar(&c.AnswerTokens, "answer-tokens", c.AnswerTokens, "where a chat's answer ends that has no max_tokens")
-	f.StringVar(&o.faults, "faults", "", "faults and their probabilities, as 429:0.1,cut:0.05 (kinds below)")
+	f.StringVar(&o.faults, "faults", "", "`SPEC`: faults and their probabilities, as 429:0.1,cut:0.05 (kinds below)")
 	f.Uint64Var(&c.Seed, "seed", 0, "chooses the requests that faults befall")
 	f.DurationVar(&o.grace, "grace", 5*time.Second, "how long running requests may go on after a signal to stop")
 	return f
@@ -66,8 +68,8 @@ func (o *options) validate() error {
 	if o.config.Faults, err = simserver.ParseFaults(o.faults); err != nil {
 		return fmt.Errorf("--faults: %w", err)
 	}
-	if o.listen == "" {
-		return errors.New("--listen: found nothing, expected an address as " + defaultListen)
+	if err := checkListen(o.listen); err != nil {
+		return err
 	}
 	if o.grace < 0 {
 		return fmt.Errorf("--grace: found %v, expected at least 0s", o.grace)
@@ -85,6 +87,23 @@ func (o *options) validate() error {
 		return nameFlag(err)
 	}
 	return nil
+}
+
+// checkListen finds what can be no address; whether it is one of this machine,
+// only listening tells.
+func checkListen(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err == nil {
+		return nil
+	}
+	found := addr
+	if addr == "" {
+		found = "nothing"
+	}
+	return fmt.Errorf("--listen: found %s, expected HOST:PORT as %s", found, defaultListen)
 }
 
 // zeroCounts refuses zeros that simserver would take for "the default".
@@ -146,7 +165,7 @@ Exit status: 0 stopped by SIGTERM; 1 failed (as a port in use); 2 wrong usage;
 
 // usage writes the whole help.
 func usage(w io.Writer, f *pflag.FlagSet) error {
-	if _, err := io.WriteString(w, usageHead+f.FlagUsages()+"\nFaults (each of so many parts of all generation requests):\n"); err != nil {
+	if _, err := io.WriteString(w, usageHead+cli.FlagUsages(f)+"\nFaults (each of so many parts of all generation requests):\n"); err != nil {
 		return err
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -9,29 +9,30 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/spf13/pflag"
-
+	"retrace/cmd/internal/cli"
 	"retrace/replay/simserver"
 )
 
 // Exit codes, as all commands of the toolkit have them.
 const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130
+	exitOK          = cli.Done
+	exitFailed      = cli.Failed
+	exitInterrupted = cli.Interrupted
 )
+
+// name is the command's.
+const name = "trace-sim"
 
 // run is the command: it serves until a signal comes or ctx ends.
 func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	var o options
 	flags := o.bind()
-	flags.SetOutput(io.Discard)
-	err := flags.Parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
-		if err := usage(stdout, flags); err != nil {
-			return exitFailed
-		}
+	tool := cli.Command{Name: name, Out: stdout, Err: stderr}
+	done, err := tool.Parse(flags, args, func(w io.Writer) error { return usage(w, flags) })
+	if done && err != nil {
+		return exitFailed
+	}
+	if done {
 		return exitOK
 	}
 	if err == nil && flags.NArg() > 0 {
@@ -41,8 +42,7 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 		err = o.validate()
 	}
 	if err != nil {
-		complain(stderr, err, "trace-sim --help lists the flags")
-		return exitUsage
+		return tool.Wrong(err)
 	}
 	return serve(ctx, &o, stderr)
 }
@@ -95,8 +95,5 @@ func serve(ctx context.Context, o *options, stderr io.Writer) int {
 
 // complain prints an error and, where there is one, a hint.
 func complain(w io.Writer, err error, hint string) {
-	fmt.Fprintf(w, "trace-sim: error: %v\n", err)
-	if hint != "" {
-		fmt.Fprintf(w, "trace-sim: hint: %s\n", hint)
-	}
+	cli.Command{Name: name, Err: w}.Complain(err, hint)
 }
