@@ -34,6 +34,7 @@ func init() {
 	register(&Format{
 		Name: "burstgpt", Title: "BurstGPT trace, releases 1 to 3",
 		Files: "CSV with a header", Unit: time.Second,
+		OwnStart:   true,
 		TimeFields: []string{colTime},
 		// What was observed is carried where the columns have room for it,
 		// which those of releases 1 and 2 have not.

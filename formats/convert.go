@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 
 	"retrace/record"
 )
@@ -93,7 +94,16 @@ func (t *Trace) finish(w traceWriter) (*Conversion, error) {
 	if err := w.Close(record.Footer{Dropped: t.report.Skipped}); err != nil {
 		return nil, fmt.Errorf("write trace: %w", err)
 	}
-	return &Conversion{Header: t.Header, Report: t.Report(), Figures: t.figures}, nil
+	return t.conversion(), nil
+}
+
+// conversion is what has become of the trace.
+func (t *Trace) conversion() *Conversion {
+	c := &Conversion{Header: t.Header, Report: t.Report(), Figures: t.figures}
+	if w := t.oddPart(); w != "" {
+		c.Report.Warnings = append(slices.Clip(c.Report.Warnings), w)
+	}
+	return c
 }
 
 // empty is the error of a window that holds nothing. A shard may be empty, and

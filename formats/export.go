@@ -30,7 +30,8 @@ func (j *job) export(f *Format, t Target) (*Conversion, error) {
 	if err := tr.empty(); err != nil {
 		return nil, errors.Join(err, out.abort())
 	}
-	c := &Conversion{Header: tr.Header, Report: tr.Report(), Figures: tr.figures, Lost: x.lostList(&h)}
+	c := tr.conversion()
+	c.Lost = x.lostList(&h)
 	if w := blocksWarning(&h, f); w != "" {
 		c.Report.Warnings = append(c.Report.Warnings, w)
 	}

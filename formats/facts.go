@@ -15,8 +15,15 @@ import (
 type facts struct {
 	rows  int64
 	timed int64
-	// first and last are the least and greatest arrival on the source's clock.
+	// first and last are the least and greatest arrival on the source's clock;
+	// file is the one being read.
 	first, last time.Duration
+	file        string
+	origins     origins
+	// rates, where it is not nil, is the profile of the arrivals.
+	rates *rateProfile
+	// base is the first row's arrival.
+	base time.Duration
 	// sorted says that the keys never fall, rowsUp that the row numbers never do.
 	sorted, rowsUp bool
 	lastKey        int64
@@ -39,10 +46,14 @@ func (f *facts) add(r *record.Request, key int64) {
 	f.rows++
 	if r.Arrival != record.NoTime {
 		if f.timed == 0 {
-			f.first, f.last = r.Arrival, r.Arrival
+			f.first, f.last, f.base = r.Arrival, r.Arrival, r.Arrival
 		}
 		f.first, f.last = min(f.first, r.Arrival), max(f.last, r.Arrival)
+		f.origins.add(r, f.file)
 		f.timed++
+		if f.rates != nil {
+			f.rates.add(r.Arrival - f.base)
+		}
 		f.quantum.add(r.Arrival)
 	}
 	f.sorted = f.sorted && key >= f.lastKey

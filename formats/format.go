@@ -33,6 +33,8 @@ type Format struct {
 	// TimeFields are the source's names of times. When times are transformed
 	// (--speed, an appended clock restart) kept literals of these no longer hold.
 	TimeFields []string
+	// OwnStart says that the format's times are never counted from 1970.
+	OwnStart bool
 	// Turns is the fixed dialect of the format's later turns ("full"), "" where
 	// a row with a delay holds only what is new.
 	Turns string

@@ -182,6 +182,9 @@ func (j *job) trace(found *outcome) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := found.facts.origins.mixed(); err != nil && !j.format.stored && !j.format.OwnStart && !found.header.Wall {
+		return nil, err
+	}
 	t := &Trace{Header: found.header, Format: j.format, job: j, found: found, sel: j.opts.Select, figures: newFigures()}
 	t.report = found.ledger.report()
 	t.origin = t.Header.Origin

@@ -78,6 +78,9 @@ func (j *job) newPass(to sink) *pass {
 		ledger: newLedger(j.opts.BadLines), sessions: newSessions(), to: to,
 	}
 	p.blocks, _ = p.importer.(recycler)
+	if j.opts.Select.narrow() {
+		p.facts.rates = &rateProfile{}
+	}
 	return p
 }
 
@@ -108,6 +111,7 @@ func (p *pass) file(in input) error {
 	}
 	p.src = &Source{Name: in.name, path: in.path, files: p.in.files, in: o.Reader, ledger: p.ledger}
 	p.facts.restarts.begin(in.name)
+	p.facts.file = in.name
 	p.shift = 0
 	if err := p.importer.Read(p.src, p.emit); err != nil {
 		return err
@@ -167,7 +171,7 @@ func (p *pass) emit(r *record.Request) error {
 	}
 	state, err := p.sessions.next(r)
 	if err != nil {
-		bad := p.src.Fault(p.timeField(), nil, "a time: only a later turn of a session may have a delay alone")
+		bad := p.src.Fault(p.timeField(), []byte("none"), "a time: only a later turn of a session may have a delay alone")
 		bad.Err = err
 		return p.src.Reject(bad)
 	}

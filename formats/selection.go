@@ -35,6 +35,9 @@ func (s Selection) partial() bool {
 	return s.Start > 0 || s.End > 0 || s.Limit > 0 || s.Shards > 1 || s.scaled()
 }
 
+// narrow says whether a part of the trace's time is selected.
+func (s Selection) narrow() bool { return s.Start > 0 || s.End > 0 || s.Limit > 0 }
+
 // scaled says whether times change.
 func (s Selection) scaled() bool { return s.Speed != 0 && s.Speed != 1 }
 
