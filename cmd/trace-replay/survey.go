@@ -94,13 +94,13 @@ func (s *survey) add(r *record.Request, seen map[string]struct{}) {
 	}
 }
 
-// mean is the plan's rate in requests a second of the trace's time, 0 where it
-// has no span.
+// mean is the plan's rate, requests with an arrival / (last − first arrival), in
+// requests a second of the trace's time; 0 where it has no span.
 func (s *survey) mean() float64 {
 	if s.last <= s.first {
 		return 0
 	}
-	return float64(s.rate.total-1) / (s.last - s.first).Seconds()
+	return float64(s.rate.total) / (s.last - s.first).Seconds()
 }
 
 // print writes the plan.
