@@ -76,7 +76,8 @@ func (t *Trace) oddPart() string {
 	if rates == nil || f.Span() <= 0 || t.sel.Shards > 1 {
 		return ""
 	}
-	mean, median := float64(f.Requests-1)/f.Span().Seconds(), rates.median()
+	mean, _ := f.MeanRate()
+	median := rates.median()
 	if t.sel.scaled() {
 		mean /= t.sel.Speed
 	}
