@@ -197,7 +197,7 @@ func (d *blockDecoder) originalRuns(cur *cursor) error {
 		}
 		have := len(d.ids)
 		if cap(d.ids)-have < int(n) {
-			d.ids = append(make([]uint64, 0, min(d.total, 2*have+int(n))), d.ids...)
+			d.ids = append(make([]uint64, 0, min(d.total, max(2*have+int(n), 1<<17))), d.ids...)
 		}
 		d.ids = d.ids[:have+int(n)]
 		run, id := d.ids[have:], start
@@ -213,7 +213,10 @@ func (d *blockDecoder) originalRuns(cur *cursor) error {
 // expand is the second pass: every record's blocks.
 func (d *blockDecoder) expand(cols *columns, records int) error {
 	if d.reuse {
-		d.blocks = resize(d.blocks, d.total)
+		if cap(d.blocks) < d.total {
+			d.blocks = make([]uint64, d.total+d.total/4) // the next chunk's may be some more
+		}
+		d.blocks = d.blocks[:d.total]
 	} else {
 		d.blocks = make([]uint64, d.total)
 	}

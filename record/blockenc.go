@@ -29,8 +29,14 @@ type blockEncoder struct {
 	odd     bool       // a number of blocks is not the implied one
 }
 
-// begin starts a chunk.
+// begin starts a chunk. The first one makes room for a usual chunk at once:
+// memory that is not used costs nothing, moving what has grown does.
 func (e *blockEncoder) begin() {
+	if e.count == nil {
+		e.runs = make([]localRun, 0, 4*maxRecords)
+		e.start, e.count = make([]int, 0, maxRecords+1), make([]int, 0, maxRecords)
+		e.lengths = make([][2]int64, 0, maxRecords)
+	}
 	e.table.reset()
 	e.runs, e.last, e.lengths, e.count = e.runs[:0], e.last[:0], e.lengths[:0], e.count[:0]
 	e.start = append(e.start[:0], 0)
@@ -131,7 +137,7 @@ func room[T any](s []T, n int) []T {
 	if cap(s)-len(s) >= n {
 		return s
 	}
-	return append(make([]T, 0, max(2*cap(s), len(s)+n, 1<<13)), s...)
+	return append(make([]T, 0, max(2*cap(s), len(s)+n, 1<<17)), s...)
 }
 
 // parent is the latest request that has the last of the leading known blocks,

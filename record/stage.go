@@ -62,6 +62,9 @@ func (s *requestStage) reset() {
 // add takes a copy of r, which holds size bytes.
 func (s *requestStage) add(r *Request, size int) {
 	s.bytes += size
+	if s.plain == nil {
+		s.plain = make([]plainRecord, 0, maxRecords)
+	}
 	s.plain = append(s.plain, plainRecord{int64(r.Arrival), r.InputTokens, r.OutputTokens, r.Row})
 	plain := isPlain(r)
 	if plain && len(s.full) == 0 {
