@@ -7,7 +7,7 @@
 or `python3 retrace_reader.py FILE` prints one JSON line an item. Needs cbor2
 and zstandard. Unknown values are None; times are nanoseconds.
 """
-import base64, io, json, struct, sys
+import base64, io, json, os, struct, sys
 
 import cbor2
 import zstandard
@@ -308,8 +308,12 @@ def results(path):
 def main():
     def plain(v):
         return v.decode() if isinstance(v, bytes) and v.isascii() else base64.b64encode(v).decode()
-    for kind, value in read(sys.argv[1]):
-        print(json.dumps({kind: value}, default=plain))
+    try:
+        for kind, value in read(sys.argv[1]):
+            print(json.dumps({kind: value}, default=plain))
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads us, as head does, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -72,6 +73,35 @@ func TestPythonReader(t *testing.T) {
 			}
 			comparePython(t, out, c)
 		})
+	}
+}
+
+// TestPythonReaderToHead: a reader that has seen enough is no failure.
+func TestPythonReaderToHead(t *testing.T) {
+	py := python(t)
+	requests, _ := synthetic(5000, false)
+	path := filepath.Join(t.TempDir(), "x.trace")
+	if err := os.WriteFile(path, file(t, content{header: Header{BlockSize: 512}, requests: requests}, 300), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(py, "../docs/retrace_reader.py", path)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 10)); err != nil {
+		t.Error(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
+		t.Errorf("%v: %s", err, &stderr)
 	}
 }
 

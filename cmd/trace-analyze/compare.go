@@ -2,37 +2,37 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/pflag"
 
 	"retrace/analysis"
+	"retrace/cmd/internal/cli"
+	"retrace/internal/plural"
 )
 
 // compare sets two recordings side by side.
-func compare(ctx context.Context, args []string, s streams) (losses []string, err error) {
+func compare(ctx context.Context, args []string, s cli.Command) (losses []string, err error) {
 	fs := pflag.NewFlagSet("trace-analyze compare", pflag.ContinueOnError)
-	fs.SetOutput(io.Discard)
 	asJSON := fs.Bool("json", false, "")
-	err = fs.Parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
-		return nil, usage(s.out, newOptions())
+	done, err := s.Parse(fs, args, func(io.Writer) error {
+		_, err := dispatch(ctx, []string{"--help"}, s)
+		return err
+	})
+	if done || err != nil {
+		return nil, err
 	}
-	if err == nil && fs.NArg() != 2 {
-		err = fmt.Errorf("compare takes two recordings, found %d arguments", fs.NArg())
+	if fs.NArg() != 2 {
+		return nil, cli.UsageError{Err: fmt.Errorf("compare takes two recordings, found %s", plural.Of(fs.NArg(), "argument"))}
 	}
-	if err != nil {
-		return nil, usageError{err}
-	}
-	in, err := sniff(ctx, fs.Args(), s.in)
+	in, err := sniff(ctx, fs.Args(), s.In)
 	if err != nil {
 		return nil, err
 	}
 	defer in.close()
 	if !in.recordings {
-		return nil, usageError{fmt.Errorf("compare takes two recordings, %s is none", fs.Arg(0))}
+		return nil, cli.UsageError{Err: fmt.Errorf("compare takes two recordings, %s is none", fs.Arg(0))}
 	}
 	var reports [2]*analysis.RunReport
 	for i, path := range in.paths {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"retrace/cmd/internal/cli"
 	"retrace/formats"
 	"retrace/record"
 )
@@ -46,7 +47,7 @@ func sniff(ctx context.Context, args []string, stdin io.Reader) (*input, error) 
 	}
 	if recordings > 0 && recordings < len(args) {
 		in.close()
-		return nil, usageError{errors.New("both traces and recordings are given: analyse them one after the other")}
+		return nil, cli.UsageError{Err: errors.New("both traces and recordings are given: analyse them one after the other")}
 	}
 	in.recordings = recordings > 0
 	return in, nil

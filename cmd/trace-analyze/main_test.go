@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"retrace/cmd/internal/cli"
 	"retrace/record"
 )
 
@@ -183,8 +184,8 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	if code := run(ctx, []string{path}, nil, &stdout, &stderr); code != exitInterrupted {
-		t.Errorf("exit status %d, want %d", code, exitInterrupted)
+	if code := run(ctx, []string{path}, nil, &stdout, &stderr); code != cli.Interrupted {
+		t.Errorf("exit status %d, want %d", code, cli.Interrupted)
 	}
 	if stdout.Len() > 0 || stderr.String() != "trace-analyze: error: interrupted\n" {
 		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
@@ -217,31 +218,31 @@ func TestExitCodes(t *testing.T) {
 		args []string
 		want int
 	}{
-		{[]string{"good.jsonl"}, exitOK},
-		{[]string{"run.rec"}, exitOK},
-		{[]string{"failed.rec"}, exitOK},
-		{[]string{"interrupted.rec"}, exitOK},
-		{[]string{"compare", "run.rec", "failed.rec"}, exitOK},
-		{[]string{"--help"}, exitOK},
-		{[]string{"bad.jsonl"}, exitFailed},
-		{[]string{"empty.jsonl"}, exitFailed},
-		{[]string{"missing.jsonl"}, exitFailed},
-		{[]string{"head.rec"}, exitFailed},
-		{[]string{"run.rec", "repeat.rec"}, exitFailed},
-		{[]string{}, exitUsage},
-		{[]string{"good.jsonl", "--nonsense"}, exitUsage},
-		{[]string{"good.jsonl", "--slo", "ttft=1s"}, exitUsage},
-		{[]string{"good.jsonl", "run.rec"}, exitUsage},
-		{[]string{"hash-blocks"}, exitUsage},
-		{[]string{"bad.jsonl", "--bad-lines", "skip"}, exitLoss},
-		{[]string{"cut.rec"}, exitLoss},
-		{[]string{"compare", "run.rec", "cut.rec"}, exitLoss},
+		{[]string{"good.jsonl"}, cli.Done},
+		{[]string{"run.rec"}, cli.Done},
+		{[]string{"failed.rec"}, cli.Done},
+		{[]string{"interrupted.rec"}, cli.Done},
+		{[]string{"compare", "run.rec", "failed.rec"}, cli.Done},
+		{[]string{"--help"}, cli.Done},
+		{[]string{"bad.jsonl"}, cli.Failed},
+		{[]string{"empty.jsonl"}, cli.Failed},
+		{[]string{"missing.jsonl"}, cli.Failed},
+		{[]string{"head.rec"}, cli.Failed},
+		{[]string{"run.rec", "repeat.rec"}, cli.Failed},
+		{[]string{}, cli.Usage},
+		{[]string{"good.jsonl", "--nonsense"}, cli.Usage},
+		{[]string{"good.jsonl", "--slo", "ttft=1s"}, cli.Usage},
+		{[]string{"good.jsonl", "run.rec"}, cli.Usage},
+		{[]string{"hash-blocks"}, cli.Usage},
+		{[]string{"bad.jsonl", "--bad-lines", "skip"}, cli.Losses},
+		{[]string{"cut.rec"}, cli.Losses},
+		{[]string{"compare", "run.rec", "cut.rec"}, cli.Losses},
 	} {
 		var stdout, stderr bytes.Buffer
 		if got := run(context.Background(), c.args, nil, &stdout, &stderr); got != c.want {
 			t.Errorf("trace-analyze %q: exit status %d, want %d; stderr: %s", c.args, got, c.want, stderr.String())
 		}
-		if c.want == exitFailed && stdout.Len() > 0 {
+		if c.want == cli.Failed && stdout.Len() > 0 {
 			t.Errorf("trace-analyze %q: a failed analysis prints %q", c.args, stdout.String())
 		}
 	}
@@ -263,7 +264,7 @@ func TestNoTempFilesStay(t *testing.T) {
 	defer in.Close()
 	var stdout, stderr bytes.Buffer
 	for _, args := range [][]string{{"-"}, {filepath.Join(dir, "run.rec.gz")}} {
-		if code := run(context.Background(), args, in, &stdout, &stderr); code != exitOK {
+		if code := run(context.Background(), args, in, &stdout, &stderr); code != cli.Done {
 			t.Errorf("%q: exit status %d: %s", args, code, stderr.String())
 		}
 	}
@@ -312,7 +313,7 @@ func TestPackedRecording(t *testing.T) {
 func outputOf(t *testing.T, stdin io.Reader, path string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), []string{"--json", path}, stdin, &stdout, &stderr); code != exitOK {
+	if code := run(context.Background(), []string{"--json", path}, stdin, &stdout, &stderr); code != cli.Done {
 		t.Errorf("%s: exit status %d\n%s", path, code, &stderr)
 	}
 	return stdout.String()
@@ -325,7 +326,7 @@ func TestInterruptedInput(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	time.AfterFunc(20*time.Millisecond, stop)
 	var stderr bytes.Buffer
-	if code := run(ctx, []string{"-"}, r, io.Discard, &stderr); code != exitInterrupted {
+	if code := run(ctx, []string{"-"}, r, io.Discard, &stderr); code != cli.Interrupted {
 		t.Errorf("exit status %d\n%s", code, &stderr)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -39,12 +38,12 @@ var (
 func newOptions() *options {
 	o := &options{flags: pflag.NewFlagSet("trace-analyze", pflag.ContinueOnError)}
 	fs := o.flags
-	fs.SetOutput(io.Discard)
+	fs.SortFlags = false
 	fs.BoolVar(&o.json, "json", false, "print the whole analysis as one JSON object (docs/analysis.md has its keys)")
-	fs.StringVar(&o.slo, "slo", "", "`limits` of goodput, such as ttft=500ms,tpot=50ms,e2e=10s; for recordings")
-	fs.StringVar(&o.cacheBlocks, "cache-blocks", "", "`list` of cache sizes in blocks, such as 1000,2000; default: doubling, up to all blocks; for traces")
-	fs.StringVar(&o.policies, "policies", string(prefixcache.PolicyLRU), "`list` of cache policies of lru, fifo, optimal and vllm; for traces")
-	fs.Float64Var(&o.warmup, "warmup", 0, "`share` of the requests, 0 to 1, that fill the cache and are not counted; for traces")
+	fs.StringVar(&o.slo, "slo", "", "`LIMITS`: those of goodput, such as ttft=500ms,tpot=50ms,e2e=10s; for recordings")
+	fs.StringVar(&o.cacheBlocks, "cache-blocks", "", "`N,...`: cache sizes in blocks; default: doubling, up to all blocks; for traces")
+	fs.StringVar(&o.policies, "policies", string(prefixcache.PolicyLRU), "`NAME,...`: cache policies, of lru, fifo, optimal and vllm; for traces")
+	fs.Float64Var(&o.warmup, "warmup", 0, "`SHARE`: the part of the requests, 0 to 1, that fills the cache and is not counted; for traces")
 	o.reading = formats.BindFlags(fs)
 	return o
 }
@@ -90,7 +89,7 @@ func (o *options) fits(kind string, foreign []string) error {
 // readingFlags are the names of the flags that govern foreign rows.
 func (o *options) readingFlags() []string {
 	var names []string
-	own := map[string]bool{"json": true, "help": true}
+	own := map[string]bool{"json": true, "help": true, "version": true}
 	for _, name := range slices.Concat(forRecordings, forTraces) {
 		own[name] = true
 	}

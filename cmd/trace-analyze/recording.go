@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"retrace/analysis"
+	"retrace/cmd/internal/cli"
 	"retrace/record"
 )
 
@@ -13,9 +14,9 @@ import (
 const checkEvery = 1024
 
 // analyzeRun merges the recordings of one run and prints their analysis.
-func analyzeRun(ctx context.Context, o *options, in *input, s streams) (losses []string, err error) {
+func analyzeRun(ctx context.Context, o *options, in *input, s cli.Command) (losses []string, err error) {
 	if err := o.fits("recording", append(o.readingFlags(), forTraces...)); err != nil {
-		return nil, usageError{err}
+		return nil, cli.UsageError{Err: err}
 	}
 	run := analysis.NewRun(analysis.RunOptions{SLO: o.target})
 	for i, path := range in.paths {

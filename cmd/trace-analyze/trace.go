@@ -9,7 +9,9 @@ import (
 	"slices"
 
 	"retrace/analysis"
+	"retrace/cmd/internal/cli"
 	"retrace/formats"
+	"retrace/internal/plural"
 )
 
 // report is what an analysis ends in.
@@ -18,17 +20,17 @@ type report interface {
 	WriteJSON(w io.Writer) error
 }
 
-func show(r report, asJSON bool, s streams) error {
+func show(r report, asJSON bool, s cli.Command) error {
 	if asJSON {
-		return r.WriteJSON(s.out)
+		return r.WriteJSON(s.Out)
 	}
-	return r.WriteTable(s.out)
+	return r.WriteTable(s.Out)
 }
 
 // analyzeTrace reads a trace of any format and prints its analysis.
-func analyzeTrace(ctx context.Context, o *options, in *input, s streams) (losses []string, err error) {
+func analyzeTrace(ctx context.Context, o *options, in *input, s cli.Command) (losses []string, err error) {
 	if err := o.fits("trace", forRecordings); err != nil {
-		return nil, usageError{err}
+		return nil, cli.UsageError{Err: err}
 	}
 	o.source.Stdin = in.stdin
 	o.source.Interrupted = func() bool { return ctx.Err() != nil }
@@ -66,16 +68,16 @@ func analyzeTrace(ctx context.Context, o *options, in *input, s streams) (losses
 }
 
 // told prints what the reader noticed, and gives what was lost.
-func told(r formats.Report, s streams) []string {
+func told(r formats.Report, s cli.Command) []string {
 	for _, n := range r.Notes {
-		fmt.Fprintf(s.err, "trace-analyze: note: %s\n", n)
+		s.Tell("note", "%s", n)
 	}
 	for _, w := range r.Warnings {
-		fmt.Fprintf(s.err, "trace-analyze: warning: %s\n", w)
+		s.Tell("warning", "%s", w)
 	}
 	var losses []string
 	for _, reason := range slices.Sorted(maps.Keys(r.Skipped)) {
-		losses = append(losses, fmt.Sprintf("%d rows: %s (first: %s)", r.Skipped[reason], reason, r.FirstSkipped[reason]))
+		losses = append(losses, fmt.Sprintf("%s: %s (first: %s)", plural.Of(r.Skipped[reason], "row"), reason, r.FirstSkipped[reason]))
 	}
 	return append(losses, r.Losses...)
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+
+	"retrace/cmd/internal/cli"
 )
 
 const usageHead = `Usage:
@@ -36,6 +38,6 @@ Examples:
 `
 
 func usage(w io.Writer, o *options) error {
-	_, err := fmt.Fprint(w, usageHead, o.flags.FlagUsages(), usageTail)
+	_, err := fmt.Fprint(w, usageHead, cli.FlagUsages(o.flags), usageTail)
 	return err
 }
