@@ -1,6 +1,9 @@
 package formats
 
 import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -150,5 +153,83 @@ func TestMessagesAreOneLine(t *testing.T) {
 		if got := clip(in); got != want {
 			t.Errorf("clip(%q) = %q, want %q", in, got, want)
 		}
+	}
+}
+
+// TestCutCompressedTrace: a canonical trace that was compressed once more and
+// cut gives its whole chunks, as one that was not compressed.
+func TestCutCompressedTrace(t *testing.T) {
+	dir := t.TempDir()
+	in, trace, cut := filepath.Join(dir, "in.jsonl"), filepath.Join(dir, "a.trace"), filepath.Join(dir, "cut.gz")
+	if err := os.WriteFile(in, []byte(strings.Repeat(goodRow+"\n", 5000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Convert([]string{in}, Options{}, Target{Path: trace}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.NoCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := z.Write(data); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(cut, packed.Bytes()[:packed.Len()-60], 0o600); err != nil { // into the footer
+		t.Fatal(err)
+	}
+	c, err := Convert([]string{cut}, Options{}, Target{Path: filepath.Join(dir, "b.trace")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Figures.Requests < 4096 || len(c.Report.Losses) != 1 || !strings.Contains(c.Report.Losses[0], "cut short") {
+		t.Errorf("%d requests, losses %q", c.Figures.Requests, c.Report.Losses)
+	}
+}
+
+// TestMergedShards: the shards of a trace, merged in any order, are the trace
+// again, its ties in the source's order.
+func TestMergedShards(t *testing.T) {
+	dir := t.TempDir()
+	var b strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&b, `{"timestamp":%d,"input_length":%d,"output_length":1}`+"\n", i/20*1000, i+1)
+	}
+	in, whole := filepath.Join(dir, "in.jsonl"), filepath.Join(dir, "whole.trace")
+	if err := os.WriteFile(in, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	convert := func(to string, s Selection, from ...string) []byte {
+		t.Helper()
+		if _, err := Convert(from, Options{Select: s}, Target{Path: to}); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	want := convert(whole, Selection{}, in)
+	var parts []string
+	for i := range 3 {
+		part := filepath.Join(dir, fmt.Sprintf("%d.trace", i))
+		convert(part, Selection{Shard: i, Shards: 3}, whole)
+		parts = append([]string{part}, parts...)
+	}
+	if got := convert(filepath.Join(dir, "merged.trace"), Selection{}, parts...); !bytes.Equal(got, want) {
+		t.Error("the merged shards differ from the trace")
+	}
+	// All at one instant: the merge needs no sorting by time, yet by rows.
+	first := convert(whole, Selection{Limit: 20}, in)
+	for i, p := range parts {
+		convert(p, Selection{Shard: 2 - i, Shards: 3}, whole)
+	}
+	if got := convert(filepath.Join(dir, "merged.trace"), Selection{}, parts...); !bytes.Equal(got, first) {
+		t.Error("the merged shards of one instant differ from it")
 	}
 }

@@ -24,10 +24,11 @@ type facts struct {
 	rates *rateProfile
 	// base is the first row's arrival.
 	base time.Duration
-	// sorted says that the keys never fall, rowsUp that the row numbers never do.
-	sorted, rowsUp bool
-	lastKey        int64
-	lastRow        int64
+	// sorted says that the keys never fall, rowsUp that the row numbers never do,
+	// tiesUp that they do not among equal keys.
+	sorted, rowsUp, tiesUp bool
+	lastKey                int64
+	lastRow                int64
 
 	// What any of the rows has.
 	blocks, sessions, delays, full, increments bool
@@ -38,7 +39,7 @@ type facts struct {
 }
 
 func newFacts() *facts {
-	return &facts{sorted: true, rowsUp: true, lastKey: -1 << 63, lastRow: -1 << 63, namespace: newNamespaceHash()}
+	return &facts{sorted: true, rowsUp: true, tiesUp: true, lastKey: -1 << 63, lastRow: -1 << 63, namespace: newNamespaceHash()}
 }
 
 // add takes the next request with its key (see sessions).
@@ -58,6 +59,7 @@ func (f *facts) add(r *record.Request, key int64) {
 	}
 	f.sorted = f.sorted && key >= f.lastKey
 	f.rowsUp = f.rowsUp && r.Row >= f.lastRow
+	f.tiesUp = f.tiesUp && (key != f.lastKey || r.Row >= f.lastRow)
 	f.lastKey, f.lastRow = key, r.Row
 	f.blocks = f.blocks || len(r.Blocks) > 0
 	f.delays = f.delays || r.Delay != record.NoTime

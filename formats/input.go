@@ -101,14 +101,15 @@ func (in *inputs) spool(name string, from io.Reader) (string, error) {
 }
 
 // unwrap spools what the files' decompression gives: canonical traces that were
-// compressed once more.
+// compressed once more. Of one that is cut short, what there is: its reader
+// finds what is missing.
 func (in *inputs) unwrap() error {
 	for i, f := range in.files {
 		o, err := f.open()
 		if err != nil {
 			return err
 		}
-		path, err := in.spool(f.name, o)
+		path, err := in.spool(f.name, cutOff{o})
 		if err = errors.Join(err, o.close()); err != nil {
 			return err
 		}
@@ -207,6 +208,18 @@ func Decompress(path string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	return stream{o.Reader, o.close}, nil
+}
+
+// cutOff is a reader that ends where its compressed file is cut short.
+type cutOff struct{ io.Reader }
+
+// Read takes a cut for the end.
+func (c cutOff) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // stream is a reader with a function to close it.

@@ -314,7 +314,7 @@ func (t *Trace) each(to func(*record.Request) error, keep bool) error {
 		return to(r)
 	}
 	var err error
-	if t.found.facts.sorted {
+	if t.found.facts.sorted && (!t.parts() || t.found.facts.tiesUp) {
 		p := t.job.newPass(take)
 		p.keep = keep
 		_, err = p.all()
@@ -342,7 +342,13 @@ func (t *Trace) timeFields() []string {
 func (t *Trace) eachSorted(take sink) error {
 	s := record.NewSorter(record.SorterOptions{TempDir: t.job.opts.TempDir})
 	defer s.Close() // removes temporary files; nothing to report
-	if _, err := t.job.run(s.Add); err != nil {
+	var err error
+	if t.parts() {
+		err = t.eachByRow(s.Add)
+	} else {
+		_, err = t.job.run(s.Add)
+	}
+	if err != nil {
 		return err
 	}
 	known := newSessions()
@@ -356,6 +362,34 @@ func (t *Trace) eachSorted(take sink) error {
 		}
 		known.keep(&r, state)
 		if err := take(&r, state.key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts says that the inputs are parts of one trace, whose rows still have the
+// numbers of their source: merged, ties are in the source's order again.
+func (t *Trace) parts() bool { return t.Format.stored && len(t.job.in.files) > 1 }
+
+// eachByRow hands out all requests in the order of their rows.
+func (t *Trace) eachByRow(to sink) error {
+	s := record.NewSorter(record.SorterOptions{TempDir: t.job.opts.TempDir})
+	defer s.Close() // removes temporary files; nothing to report
+	if _, err := t.job.run(func(r *record.Request, _ int64) error { return s.Add(r, r.Row) }); err != nil {
+		return err
+	}
+	known := newSessions()
+	for r, err := range s.Sorted() {
+		if err != nil {
+			return fmt.Errorf("sort requests: %w", err)
+		}
+		state, err := known.next(&r)
+		if err != nil {
+			return fmt.Errorf("sort requests: request %s: %w", r.Key(), err)
+		}
+		known.keep(&r, state)
+		if err := to(&r, state.key); err != nil {
 			return err
 		}
 	}
