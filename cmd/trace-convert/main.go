@@ -2,13 +2,7 @@
 // canonical ones, and back.
 package main
 
-import (
-	"context"
-	"os"
-	"os/signal"
-	"runtime/debug"
-	"syscall"
-)
+import "retrace/cmd/internal/cli"
 
 // A conversion keeps little alive, so the collector may run rarely: at five
 // times the live heap, but from memoryLimit on as often as that takes.
@@ -18,14 +12,6 @@ const (
 )
 
 func main() {
-	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(gcPercent)
-		debug.SetMemoryLimit(memoryLimit)
-	}
-	signal.Ignore(syscall.SIGPIPE) // a closed pipe must not leave temporary files
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	cli.Memory(gcPercent, memoryLimit)
+	cli.Main(run)
 }

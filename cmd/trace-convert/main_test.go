@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -99,6 +101,38 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("exit status %d, want %d\n%s", code, cli.Interrupted, &stderr)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestFullDisk: an output that cannot be written is an error, whatever the
+// format, and a device is not replaced. The device is a private copy.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	in, device := filepath.Join(dir, "in.jsonl"), filepath.Join(dir, "device")
+	if err := os.WriteFile(in, []byte(`{"timestamp":0,"input_length":1,"output_length":1}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const full = 1<<8 | 7 // the number of Linux's /dev/full
+	if err := syscall.Mknod(device, syscall.S_IFCHR|0o600, full); err != nil || runtime.GOOS != "linux" {
+		t.Skipf("no device nodes can be made here: %v", err)
+	}
+	if f, err := os.OpenFile(device, os.O_WRONLY, 0); err != nil {
+		t.Skipf("device nodes cannot be opened here: %v", err)
+	} else if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{"trace", "jsonl", "mooncake"} {
+		var stderr bytes.Buffer
+		code := run(context.Background(), []string{in, "--to", to, "-o", device}, nil, io.Discard, &stderr)
+		if code != cli.Failed || !strings.Contains(stderr.String(), device) || !strings.Contains(stderr.String(), "no space left on device\n") {
+			t.Errorf("%s: exit status %d: %s", to, code, &stderr)
+		}
+		if info, err := os.Lstat(device); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+			t.Fatalf("%s: the device was replaced: %v, %v", to, info, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
