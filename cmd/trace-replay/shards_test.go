@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"retrace/analysis"
+	"retrace/formats"
 	"retrace/record"
 )
 
@@ -110,13 +111,26 @@ func TestRunIDs(t *testing.T) {
 		"", "--limit 24", // neither is a shard
 		"--shard 0/3", "--shard 0/2 --seed 1", "--shard 0/2 --salt x", "--shard 0/2 --limit 20", "--shard 0/2 --start 5ms",
 		"--shard 0/2 --max-output-tokens 1", "--shard 0/2 --speed 99",
-		"--shard 0/2 --start-at " + time.Now().Add(2*time.Second).Format(time.RFC3339),
 	} {
 		got := id(strings.Fields(args)...)
 		if before, found := seen[got]; found {
 			t.Errorf("%q has the id of %q", args, before)
 		}
 		seen[got] = args
+	}
+}
+
+// TestRunIDOfStart: a start makes the id of a run, in whatever zone it is told.
+func TestRunIDOfStart(t *testing.T) {
+	id := func(start string, shards int) string {
+		return runID(&record.Header{}, &options{startAt: start}, formats.Selection{Shards: shards})
+	}
+	const start, same, other = "2026-01-02T03:04:05Z", "2026-01-02T04:04:05+01:00", "2026-01-02T03:04:06Z"
+	if id(start, 2) != id(same, 2) || id(start, 1) != id(same, 1) {
+		t.Error("one start makes several run ids")
+	}
+	if id(start, 2) == id(other, 2) || id(start, 2) == id("", 2) || id(start, 2) == id(start, 1) {
+		t.Error("different runs have one run id")
 	}
 }
 
