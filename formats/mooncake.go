@@ -151,7 +151,7 @@ func fitsBlocks(tokens int64, n, size int) bool {
 func (m *mooncakeImporter) blockFault(tokens int64, n int) error {
 	f := m.src.Fault("hash_ids", nil, "ceil(input_length / block size) ids")
 	want := (tokens + int64(m.config.BlockSize) - 1) / int64(m.config.BlockSize)
-	f.Found = fmt.Sprintf("%d ids for %d tokens", n, tokens)
+	f.Found = plural(int64(n), "id") + " for " + plural(tokens, "token")
 	off := plural(want-int64(n), "block") + " short"
 	if want < int64(n) {
 		off = plural(int64(n)-want, "block") + " too many"

@@ -228,9 +228,9 @@ func (j *job) settleRestarts(found *outcome) (*outcome, error) {
 	}
 	first := list[0]
 	if j.opts.ClockRestart == RestartRefuse || len(j.format.TimeFields) == 0 {
-		return nil, fmt.Errorf("read %s: clock restart at row %d: the time goes from %s back to %s (%d such places); "+
+		return nil, fmt.Errorf("read %s: clock restart at row %d: the time goes from %s back to %s (%s); "+
 			"choose --clock-restart append (continue after the last) or sort (take the times as they are)",
-			first.file, first.row+1, first.before, first.after, len(list))
+			first.file, first.row+1, first.before, first.after, plural(int64(len(list)), "such place"))
 	}
 	j.restarts = list
 	again, err := j.run(nil)
