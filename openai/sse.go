@@ -11,6 +11,9 @@ import (
 // where its maker names no other.
 const DefaultMaxEvent = 16 << 20
 
+// firstBuffer is what a reader starts with, in bytes: thousands may wait.
+const firstBuffer = 1 << 10
+
 // ErrEventTooLarge says that an event (or one line of it) passed the reader's
 // limit; the stream can not be read on.
 var ErrEventTooLarge = errors.New("event too large")
@@ -51,6 +54,8 @@ type EventReader struct {
 
 	data, kind, id []byte
 	hasData        bool
+
+	known, foreign bool // there were lines of the format, others
 }
 
 // NewEventReader reads events from src. An event longer than limit bytes is
@@ -69,6 +74,9 @@ func (e *EventReader) Reset(src io.Reader) {
 		data: e.data[:0], kind: e.kind[:0], id: e.id[:0],
 	}
 }
+
+// Size is the memory in bytes that the reader's buffers take.
+func (e *EventReader) Size() int { return cap(e.buf) + cap(e.data) + cap(e.kind) + cap(e.id) }
 
 // Next is the next event. At the end of the stream it is io.EOF, or the error
 // that the source gave; an event that was under way then comes first, with Cut
@@ -100,6 +108,10 @@ func (e *EventReader) event(cut bool) Event {
 	return Event{Type: e.kind, Data: e.data, ID: e.id, Cut: cut}
 }
 
+// Foreign says that lines came, but none that server-sent events are made of:
+// the stream is something else.
+func (e *EventReader) Foreign() bool { return e.foreign && !e.known }
+
 func (e *EventReader) field(line []byte) error {
 	name, value, found := bytes.Cut(line, colon)
 	if found && len(value) > 0 && value[0] == ' ' {
@@ -120,8 +132,26 @@ func (e *EventReader) field(line []byte) error {
 		if bytes.IndexByte(value, 0) < 0 {
 			e.id = append(e.id[:0], value...)
 		}
+	case "retry", "":
+	default:
+		if found || !startsField(line) {
+			e.foreign = true
+		}
+		return nil
 	}
+	e.known = true
 	return nil
+}
+
+// startsField says whether a line that its stream's end cut may have become a
+// field.
+func startsField(line []byte) bool {
+	for _, name := range [...]string{"data", "event", "id", "retry"} {
+		if len(line) < len(name) && string(line) == name[:len(line)] {
+			return true
+		}
+	}
+	return false
 }
 
 var (
@@ -195,7 +225,7 @@ func (e *EventReader) fill() {
 			_ = e.tooLarge() // kept in e.err
 			return
 		}
-		e.buf = append(e.buf[:e.w], make([]byte, max(4096, e.w))...)
+		e.buf = append(e.buf[:e.w], make([]byte, max(firstBuffer, e.w))...)
 	}
 	for range 100 {
 		var n int

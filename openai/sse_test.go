@@ -239,3 +239,20 @@ func BenchmarkEventReader(b *testing.B) {
 // chatChunk is a chunk of chat completions as vLLM sends it.
 const chatChunk = `{"id":"chatcmpl-8f3a5d9e379e5091","object":"chat.completion.chunk","created":1796060542,"model":"tiny",` +
 	`"choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null,"token_ids":null}]}`
+
+func TestForeign(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "data: x\n\n": false, ": ping\n": false, "retry: 3\n": false, "dat": false, "event": false, "i": false,
+		"upstream connect error": true, "database is down\n": true, "error: x\n": true, "foo: bar\ndata: x\n\n": false,
+	} {
+		r := NewEventReader(strings.NewReader(text), 0)
+		for {
+			if _, err := r.Next(); err != nil {
+				break
+			}
+		}
+		if got := r.Foreign(); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
