@@ -23,6 +23,8 @@ import (
 const (
 	// maxAnswer bounds an answer that comes as plain JSON.
 	maxAnswer = 64 << 20
+	// maxReading is the largest buffer that is kept for another answer.
+	maxReading = 64 << 10
 	// drainTime is how long a body may stay open after its last event.
 	drainTime = 500 * time.Millisecond
 )
@@ -42,7 +44,12 @@ var readings = sync.Pool{New: func() any {
 // answer reads the body of a successful response and settles the result.
 func (e *engine) answer(ctx context.Context, a *attempt, resp *http.Response, j *job, drained context.CancelCauseFunc) {
 	rd := readings.Get().(*reading)
-	defer readings.Put(rd)
+	defer func() {
+		if rd.events.Size() <= maxReading {
+			rd.events.Reset(nil) // holds on to no body
+			readings.Put(rd)
+		}
+	}()
 	rd.stream.Reset()
 	rd.stream.Capture = e.cfg.KeepOutput
 	rd.last = rd.last[:0]
@@ -50,7 +57,15 @@ func (e *engine) answer(ctx context.Context, a *attempt, resp *http.Response, j 
 	res := &j.res
 	body, err := e.decoded(resp)
 	if err != nil {
-		e.settle(res, openai.BadResponse, err.Error())
+		res.End = e.clock.now()
+		switch {
+		case cut(ctx, res):
+			res.Error = cutSentence(res, e.cfg.Timeout)
+		case isBroken(err):
+			e.settle(res, openai.Truncated, err.Error())
+		default:
+			e.settle(res, openai.BadResponse, err.Error())
+		}
 		return
 	}
 	n, err := sniff(body, rd.head[:])
@@ -105,6 +120,9 @@ func (e *engine) streamed(ctx context.Context, a *attempt, res *record.Result, r
 		return
 	}
 	verdict, message := rd.stream.Verdict(end)
+	if verdict == openai.Truncated && rd.events.Foreign() {
+		verdict, message = openai.BadResponse, "the answer is neither events nor JSON: "+message
+	}
 	if errors.Is(end, openai.ErrEventTooLarge) {
 		verdict, message = openai.BadResponse, end.Error()
 	}

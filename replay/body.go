@@ -181,12 +181,25 @@ func (p *payload) Read(dst []byte) (int, error) {
 	return n, nil
 }
 
+// size is the body's length, bytes the body; both before it is freed.
+func (p *payload) size() int64   { return int64(len(*p.buf)) }
+func (p *payload) bytes() []byte { return *p.buf }
+
 // Close is io.Closer's.
 func (p *payload) Close() error {
+	p.free()
+	return nil
+}
+
+// free gives the buffer back; of no payload too.
+func (p *payload) free() {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.buf == nil {
-		return nil
+		return
 	}
 	if cap(*p.buf) <= maxPooled {
 		*p.buf = (*p.buf)[:0]
@@ -194,7 +207,6 @@ func (p *payload) Close() error {
 	}
 	p.buf = nil
 	p.release()
-	return nil
 }
 
 // Replays says whether requests of the API can be replayed.

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -132,6 +133,25 @@ var classCases = []struct {
 		w.Header().Set("Content-Encoding", "br")
 		typed("text/event-stream", "x")(w, r)
 	}, record.ClassBadResponse, "br"},
+	{"text as events", typed("text/event-stream", "upstream connect error"), record.ClassBadResponse, "neither events nor JSON"},
+	{"text that begins like an event", typed("text/plain", "database is down\n"), record.ClassBadResponse, ""},
+	{"cut within the first field", typed("text/event-stream", "dat"), record.ClassTruncated, ""},
+	{"only pings", typed("text/event-stream", ": ping\n\n"), record.ClassTruncated, ""},
+	{"no known status", status(600, "x"), record.ClassBadResponse, "HTTP 600"},
+	{"half a gzip head", raw("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 90\r\n\r\n\x1f\x8b", closeIt), record.ClassTruncated, ""},
+	{"gzip error", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.WriteHeader(400)
+		z := gzip.NewWriter(w)
+		_, _ = io.WriteString(z, `{"error":{"message":"too long"}}`)
+		_ = z.Close()
+	}, record.ClassHTTP4xx, "HTTP 400: too long"},
+	{"control characters", status(500, "\x1b[2Jx\xff\r\ny"), record.ClassHTTP5xx, "HTTP 500: \ufffd[2Jx\ufffd  y"},
+	{"interim responses", raw("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"+chunked+frame(word+done), closeIt), "", ""},
+	{"interim responses alone", raw(strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 9), closeIt), record.ClassBadResponse, "interim"},
+	{"head of 1 MiB", raw(strings.Replace(chunked, "\r\n", "\r\nX-Big: "+strings.Repeat("x", 1<<20)+"\r\n", 1)+frame(word+done), closeIt), "", ""},
+	{"head without end", raw("HTTP/1.1 200 OK\r\nX-Big: "+strings.Repeat("x", maxHead), closeIt), record.ClassBadResponse, "10485760"},
+	{"HTTP/1.0", raw("HTTP/1.0 200 OK\r\n\r\n"+word+done, closeIt), "", ""},
 	{"broken gzip", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		typed("text/event-stream", "data: no gzip\n\n")(w, r)
@@ -194,6 +214,12 @@ func TestTimeouts(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"no response": scripted(step{time.Minute, ""}),
 		"in a stream": scripted(step{0, word}, step{time.Minute, word}),
+		"in a gzip head": func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Encoding", "gzip")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		},
 		"in an error": func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			w.WriteHeader(500)
@@ -290,19 +316,19 @@ func TestClassify(t *testing.T) {
 
 // A name that does not resolve fails each request, and is asked for once (R10).
 func TestNameIsResolvedOnce(t *testing.T) {
-	n := &names{known: map[string]*name{"gone.invalid": {}}}
-	lookups := 0
-	n.known["gone.invalid"].once.Do(func() {
-		lookups++
-		n.known["gone.invalid"].err = &net.DNSError{Err: "no such host", Name: "gone.invalid"}
-	})
+	gone := &name{known: make(chan struct{}), err: &net.DNSError{Err: "no such host", Name: "gone.invalid"}}
+	close(gone.known)
+	n := &names{known: map[string]*name{"gone.invalid": gone}}
 	for range 3 {
 		if _, err := n.lookup(context.Background(), "gone.invalid"); new(attempt).classify(err) != record.ClassDNS {
 			t.Errorf("got %v", err)
 		}
 	}
-	if lookups != 1 {
-		t.Errorf("%d lookups", lookups)
+	n.known["slow.invalid"] = &name{known: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := n.lookup(ctx, "slow.invalid"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a request that is over waits for the resolver: %v", err)
 	}
 	if addrs, err := n.lookup(context.Background(), "127.0.0.1"); err != nil || len(addrs) != 1 {
 		t.Errorf("address: %v %v", addrs, err)
@@ -373,6 +399,22 @@ func TestSeveralServersTakeTurns(t *testing.T) {
 	for i, r := range results {
 		if r.Replica != i%2 || (r.State == record.Completed) != (i%2 == 0) {
 			t.Errorf("request %d: replica %d, %v", i, r.Replica, r.State)
+		}
+	}
+}
+
+// Each server has a cache of its own: the first to get a prompt has no hit.
+func TestPredictionIsPerServer(t *testing.T) {
+	a, b := serve(t, scripted(step{0, word + done})), serve(t, scripted(step{0, word + done}))
+	reqs := every(ms, 4)
+	for i := range reqs {
+		reqs[i].InputTokens, reqs[i].Blocks = 64, []uint64{1, 2, 3, 4}
+	}
+	change := func(c *Config) { c.URLs, c.Header.BlockSize, c.ServerBlockSize = []string{a, b}, 16, 16 }
+	_, results := over(t, a, reqs, change)
+	for i, want := range []int64{0, 0, 48, 48} {
+		if got := results[i].PredictedHit; got != want {
+			t.Errorf("request %d: predicted %d, want %d", i, got, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -8,25 +9,24 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"retrace/openai"
-	"retrace/record"
 )
 
 const (
-	// idleTimeout closes an idle connection before servers do (uvicorn, and
-	// so vLLM, after 5 s), so that a request seldom meets a closing one.
-	idleTimeout = 4 * time.Second
 	// dialTimeout bounds one address of a name that has several.
 	dialTimeout = 5 * time.Second
 )
 
 // client is the way to the servers: one pool of HTTP/1.1 connections.
 type client struct {
+	wire *wire
+	// transport takes the place of wire where there is a proxy, nil elsewise.
 	transport *http.Transport
 	header    http.Header
 	servers   []server
@@ -36,8 +36,8 @@ type client struct {
 
 // server is one base URL and what is asked of it.
 type server struct {
-	base string
-	urls map[openai.API]*url.URL
+	base  string
+	posts map[openai.API]message // without bodies
 }
 
 func newClient(cfg *Config, clock *clock) (*client, error) {
@@ -48,18 +48,18 @@ func newClient(cfg *Config, clock *clock) (*client, error) {
 	for name, values := range cfg.Client.Headers {
 		c.header[http.CanonicalHeaderKey(name)] = values
 	}
-	if cfg.Client.APIKey != "" {
+	if cfg.Client.APIKey != "" && c.header.Get("Authorization") == "" {
 		c.header["Authorization"] = []string{"Bearer " + cfg.Client.APIKey}
 	}
 	for _, base := range cfg.URLs {
-		s := server{base: base, urls: map[openai.API]*url.URL{}}
+		s := server{base: base, posts: map[openai.API]message{}}
 		for _, api := range []openai.API{openai.Completions, openai.Chat} {
 			path, _ := endpointPath(api) // both are known
 			u, err := endpoint(base, path)
 			if err != nil {
 				return nil, err
 			}
-			s.urls[api] = u
+			s.posts[api] = newMessage(http.MethodPost, u, c.header)
 		}
 		c.servers = append(c.servers, s)
 	}
@@ -71,21 +71,15 @@ func newClient(cfg *Config, clock *clock) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.transport = &http.Transport{
-		DialContext:         c.dialer(cfg.dial, clock),
-		TLSClientConfig:     tlsConfig,
-		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/1.1 alone
-		DisableCompression:  true,
-		MaxIdleConnsPerHost: pool,
-		IdleConnTimeout:     idleTimeout,
+	c.wire = &wire{dial: c.dialer(cfg.dial, clock), tls: tlsConfig, keep: pool, now: clock.now, idle: map[string][]*line{}}
+	if cfg.Client.Proxy != "" {
+		return c, c.setProxy(cfg.Client.Proxy)
 	}
-	return c, c.setProxy(cfg.Client.Proxy)
+	return c, nil
 }
 
+// setProxy makes the transport that knows how to talk to proxies.
 func (c *client) setProxy(raw string) error {
-	if raw == "" {
-		return nil
-	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		return fmt.Errorf("parse proxy URL: %w", maskURLError(err))
@@ -94,8 +88,46 @@ func (c *client) setProxy(raw string) error {
 		return fmt.Errorf("proxy URL %s: want http://HOST:PORT", maskURL(u))
 	}
 	c.proxy = maskURL(u)
-	c.transport.Proxy = http.ProxyURL(u)
+	c.transport = &http.Transport{
+		Proxy:               http.ProxyURL(u),
+		DialContext:         c.wire.dial,
+		TLSClientConfig:     c.wire.tls,
+		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/1.1 alone
+		DisableCompression:  true,
+		MaxIdleConnsPerHost: c.wire.keep,
+		IdleConnTimeout:     idleTimeout,
+	}
 	return nil
+}
+
+// newMessage is a message without its body.
+func newMessage(method string, to *url.URL, header http.Header) message {
+	m := message{method: method, to: to, header: header.Clone()}
+	host := header.Get("Host")
+	if host == "" {
+		host = to.Host
+	}
+	if to.User != nil && header.Get("Authorization") == "" {
+		password, _ := to.User.Password()
+		m.header.Set("Authorization", "Basic "+basic(to.User.Username(), password))
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, to.RequestURI(), host)
+	_ = m.header.WriteSubset(&b, map[string]bool{"Host": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true})
+	m.head = b.Bytes() // a bytes.Buffer takes all that is written
+	return m
+}
+
+// do makes one HTTP request and fills in a; the response's body must be closed.
+func (c *client) do(ctx context.Context, a *attempt, m message) (*http.Response, error) {
+	if c.transport == nil {
+		return c.wire.exchange(ctx, a, m)
+	}
+	req := &http.Request{Method: m.method, URL: m.to, Host: m.header.Get("Host"), Header: m.header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	if m.body != nil {
+		req.Body, req.ContentLength = m.body, m.body.size()
+	}
+	return c.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, a.trace())))
 }
 
 func clientTLS(cfg *ClientConfig) (*tls.Config, error) {
@@ -109,7 +141,12 @@ func clientTLS(cfg *ClientConfig) (*tls.Config, error) {
 	return c, nil
 }
 
-func (c *client) close() { c.transport.CloseIdleConnections() }
+func (c *client) close() {
+	c.wire.close()
+	if c.transport != nil {
+		c.transport.CloseIdleConnections()
+	}
+}
 
 // names resolves each host once a run.
 type names struct {
@@ -118,7 +155,7 @@ type names struct {
 }
 
 type name struct {
-	once  sync.Once
+	known chan struct{} // closed when the others are there
 	addrs []string
 	err   error
 }
@@ -133,15 +170,23 @@ func (n *names) lookup(ctx context.Context, host string) ([]string, error) {
 	}
 	entry := n.known[host]
 	if entry == nil {
-		entry = &name{}
+		entry = &name{known: make(chan struct{})}
 		n.known[host] = entry
+		// The first request's end must not spoil it for all others.
+		go entry.resolve(context.WithoutCancel(ctx), host)
 	}
 	n.mu.Unlock()
-	entry.once.Do(func() {
-		// The first request's end must not spoil it for all others.
-		entry.addrs, entry.err = net.DefaultResolver.LookupHost(context.WithoutCancel(ctx), host)
-	})
-	return entry.addrs, entry.err
+	select {
+	case <-entry.known:
+		return entry.addrs, entry.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (n *name) resolve(ctx context.Context, host string) {
+	defer close(n.known)
+	n.addrs, n.err = net.DefaultResolver.LookupHost(ctx, host)
 }
 
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -180,58 +225,28 @@ func (c *client) dialer(dial dialFunc, clock *clock) dialFunc {
 	}
 }
 
-// conn notes when bytes pass, to the point where the kernel has or gives them.
-type conn struct {
-	net.Conn
+// account is what passed for one request. It stays the request's own when
+// another has got the connection, which may be before the last of the answer
+// has been looked at.
+type account struct {
 	clock *clock
-	wrote atomic.Int64 // the first write since begin, from the clock's base; 0 for none
+	wrote atomic.Int64 // the first write, from the clock's base; 0 for none
 	read  atomic.Int64 // the last read, likewise
-	sent  atomic.Int64
+	sent  atomic.Int64 // bytes
 	got   atomic.Int64
 	ended atomic.Bool // a read met the end
 }
 
-func newConn(raw net.Conn, clock *clock) *conn { return &conn{Conn: raw, clock: clock} }
-
-// begin starts the account of a request.
-func (c *conn) begin() {
-	c.wrote.Store(0)
-	c.sent.Store(0)
-	c.got.Store(0)
-}
-
-// Write is net.Conn's.
-func (c *conn) Write(b []byte) (int, error) {
-	if c.wrote.Load() == 0 {
-		c.wrote.Store(c.clock.raw())
-	}
-	n, err := c.Conn.Write(b)
-	c.sent.Add(int64(n))
-	return n, err
-}
-
-// Read is net.Conn's.
-func (c *conn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.read.Store(c.clock.raw())
-	c.got.Add(int64(n))
-	if err != nil {
-		c.ended.Store(true)
-	}
-	return n, err
+func newConn(raw net.Conn, clock *clock) *conn {
+	c := &conn{Conn: raw}
+	c.account.Store(&account{clock: clock})
+	return c
 }
 
 // sentAt is when the first byte of the request was written, lastRead when the
 // last read returned; NoTime where there was none.
-func (c *conn) sentAt() time.Duration   { return c.offset(c.wrote.Load()) }
-func (c *conn) lastRead() time.Duration { return c.offset(c.read.Load()) }
-
-func (c *conn) offset(raw int64) time.Duration {
-	if raw == 0 {
-		return record.NoTime
-	}
-	return c.clock.offset(raw)
-}
+func (a *account) sentAt() time.Duration   { return a.offset(a.wrote.Load()) }
+func (a *account) lastRead() time.Duration { return a.offset(a.read.Load()) }
 
 // connOf finds our connection under a transport's.
 func connOf(c net.Conn) *conn {

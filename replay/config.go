@@ -217,6 +217,9 @@ func (c *Config) Validate() error {
 	case c.MaxConcurrency < 0 || c.MaxInFlight < 0:
 		return errors.New("negative limit of concurrency")
 	}
+	if err := c.validateProxy(); err != nil {
+		return err
+	}
 	_, err := parseExtra(c.Extra)
 	return err
 }
@@ -225,10 +228,32 @@ func (c *Config) Validate() error {
 // of their own.
 func (c *Config) setsLengths() bool { return c.IgnoreEOS || c.MaxOutputTokens > 0 }
 
+// schemeless is an address without its scheme, masked.
+func schemeless(addr string) string {
+	return strings.TrimPrefix(MaskURL("http://"+addr), "http://")
+}
+
+func (c *Config) validateProxy() error {
+	proxy := c.Client.Proxy
+	if proxy == "" {
+		return nil
+	}
+	if !strings.Contains(proxy, "://") {
+		return fmt.Errorf("proxy URL %s: http:// is missing, want http://HOST:PORT", schemeless(proxy))
+	}
+	u, err := url.Parse(proxy)
+	if err != nil {
+		return fmt.Errorf("parse proxy URL: %w", maskURLError(err))
+	}
+	if u.Host == "" {
+		return fmt.Errorf("proxy URL %s: want http://HOST:PORT", maskURL(u))
+	}
+	return nil
+}
+
 func (c *Config) validateURL(base string) error {
 	if !strings.Contains(base, "://") {
-		return fmt.Errorf("server URL %s: http:// is missing, want http://HOST or https://HOST",
-			strings.TrimPrefix(MaskURL("http://"+base), "http://"))
+		return fmt.Errorf("server URL %s: http:// is missing, want http://HOST or https://HOST", schemeless(base))
 	}
 	u, err := url.Parse(base)
 	if err != nil {

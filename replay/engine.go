@@ -14,8 +14,13 @@ import (
 )
 
 const (
-	// planBudget bounds the bytes of plans from feeder to answer.
-	planBudget = 32 << 20
+	// planBudget bounds the bytes of plans from feeder to start; in sessions
+	// turns wait for their parents, and sessionBudget holds more of them.
+	planBudget    = 12 << 20
+	sessionBudget = 32 << 20
+	// keptBudget bounds the bytes of plans that requests in flight keep, to be
+	// made once more where a server asks for it. Beyond it they cannot be.
+	keptBudget = 16 << 20
 	// resultQueue is how many results may wait for the sink.
 	resultQueue = 4096
 	// lead is the time between the choice of the origin and the origin, in
@@ -34,7 +39,7 @@ type engine struct {
 	client   *client
 	bodies   *bodies
 	planner  *prompt.Planner
-	predict  *prompt.Predictor
+	predict  []*prompt.Predictor // one a server, nil where nothing is predicted
 	target   Target
 	scrub    scrubber
 	queue    *queue
@@ -46,7 +51,10 @@ type engine struct {
 	alarm    *alarm
 	work     chan *job    // to idle senders
 	idle     atomic.Int64 // senders
+	kept     atomic.Int64 // bytes of plans of requests in flight
 	inFlight atomic.Int64 // served and waiting
+	// interrupted says that the caller ended the run; watch's until it returns.
+	interrupted bool
 
 	life context.Context // ends when everything must
 	kill context.CancelCauseFunc
@@ -173,6 +181,7 @@ func newEngine(cfg Config) (*engine, error) {
 	e.tally.reasons, e.tally.errors = map[string]int64{}, map[string]string{}
 	if cfg.Sessions == Closed || cfg.Header.DelayMeaning != "" {
 		e.sessions = newSessions()
+		e.plans.limit = sessionBudget
 	}
 	if e.bodies, err = newBodies(&e.cfg, maker, cfg.Model); err != nil {
 		return nil, err
@@ -237,8 +246,10 @@ func (e *engine) watch(ctx context.Context, over <-chan struct{}) {
 	select {
 	case <-grace.C:
 		e.kill(errKilled)
+		<-over
 	case <-over:
 	}
+	e.interrupted = ctx.Err() != nil
 }
 
 // stopReason is why sending was stopped, "" where it was not.
@@ -312,6 +323,8 @@ func (e *engine) admit(j *job) {
 
 func (e *engine) start(j *job, granted time.Duration) {
 	j.res.Granted = granted
+	e.plans.give(j.weight)
+	j.weight = 0
 	select {
 	case e.work <- j:
 	default:
@@ -350,7 +363,10 @@ func (e *engine) send(j *job) {
 	case j.err != nil:
 		j.res.State, j.res.Reason = record.NotSent, e.scrub.clean(j.err.Error())
 	default:
+		size := int64(j.prompt.Size() + len(j.source))
+		j.once = e.kept.Add(size) > keptBudget
 		e.exchange(e.life, j)
+		e.kept.Add(-size)
 	}
 	if next := e.slots.leave(); next != nil {
 		e.start(next, max(e.clock.now(), next.due))

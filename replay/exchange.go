@@ -9,11 +9,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"sync/atomic"
 	"time"
 
 	"retrace/record"
+	"retrace/replay/prompt"
 )
 
 const (
@@ -39,13 +39,15 @@ type attempt struct {
 	connect  time.Duration
 	idle     time.Duration
 	reused   bool
-	conn     *conn
+	conn     *account // nil before there is a connection
+	own      account
 	answered atomic.Bool
 	// tlsFailed is set from the dialling goroutine.
 	tlsFailed atomic.Bool
 	first     atomic.Int64
 }
 
+// trace fills in the attempt from net/http's transport.
 func (a *attempt) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) { a.getConn = a.clock.now() },
@@ -54,8 +56,9 @@ func (a *attempt) trace() *httptrace.ClientTrace {
 			if !a.reused {
 				a.connect = a.clock.now() - a.getConn
 			}
-			if a.conn = connOf(info.Conn); a.conn != nil {
-				a.conn.begin()
+			if c := connOf(info.Conn); c != nil {
+				a.own.clock, a.conn = a.clock, &a.own
+				c.account.Store(&a.own)
 			}
 		},
 		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
@@ -77,8 +80,8 @@ func (e *engine) exchange(life context.Context, j *job) {
 	ctx, done := context.WithTimeoutCause(life, e.cfg.Timeout, errTimeout)
 	defer done()
 	res := &j.res
-	s := &e.client.servers[int(j.seq%int64(len(e.client.servers)))]
-	res.Replica = int(j.seq % int64(len(e.client.servers)))
+	res.Replica = e.replica(j)
+	s := &e.client.servers[res.Replica]
 	for res.Attempts < maxAttempts {
 		res.Attempts++
 		if j.body == nil || e.bodies.stale(j.fields) {
@@ -87,7 +90,7 @@ func (e *engine) exchange(life context.Context, j *job) {
 				break
 			}
 		}
-		if !e.try(ctx, s.urls[j.api], j) {
+		if !e.try(ctx, s.posts[j.api], j) {
 			break
 		}
 	}
@@ -100,16 +103,19 @@ func (e *engine) exchange(life context.Context, j *job) {
 	res.Error = e.scrub.clean(res.Error)
 }
 
+// replica is the index of the server whose turn j is.
+func (e *engine) replica(j *job) int { return int(j.seq % int64(len(e.client.servers))) }
+
 // try makes one attempt, and is true where another is called for.
-func (e *engine) try(ctx context.Context, to *url.URL, j *job) (again bool) {
+func (e *engine) try(ctx context.Context, to message, j *job) (again bool) {
 	res := &j.res
 	a := &attempt{clock: e.clock, connect: record.NoTime}
-	ctx, drained := context.WithCancelCause(httptrace.WithClientTrace(ctx, a.trace()))
+	ctx, drained := context.WithCancelCause(ctx)
 	defer drained(nil)
-	resp, err := e.client.transport.RoundTrip(e.request(ctx, to, j))
+	resp, err := e.client.do(ctx, a, e.message(to, j))
 	e.account(a, res)
 	if err != nil {
-		if ctx.Err() == nil && a.closedIdle(err, e.clock.now()) && !e.retriedIdle(res) {
+		if ctx.Err() == nil && !j.once && a.closedIdle(err, e.clock.now()) && !e.retriedIdle(res) {
 			return true
 		}
 		e.failed(ctx, a, res, err)
@@ -138,21 +144,15 @@ func (e *engine) retriedIdle(res *record.Result) bool {
 	return false
 }
 
-func (e *engine) request(ctx context.Context, to *url.URL, j *job) *http.Request {
+// message is j's, and takes its body over.
+func (e *engine) message(m message, j *job) message {
 	held := j.held
-	body := &payload{buf: j.body, release: func() { e.drafts.give(held) }}
-	size := int64(len(*j.body))
+	m.body = &payload{buf: j.body, release: func() { e.drafts.give(held) }}
 	j.body, j.held = nil, 0
-	req := &http.Request{
-		Method: http.MethodPost, URL: to, Host: to.Host, Header: e.client.header, Body: body, ContentLength: size,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	if j.once {
+		j.prompt, j.source = prompt.Prompt{}, nil
 	}
-	if to.User != nil && e.client.header.Get("Authorization") == "" {
-		req.Header = e.client.header.Clone()
-		password, _ := to.User.Password()
-		req.SetBasicAuth(to.User.Username(), password)
-	}
-	return req.WithContext(ctx)
+	return m
 }
 
 func (a *attempt) got() int64 {
@@ -215,7 +215,11 @@ func cutSentence(res *record.Result, timeout time.Duration) string {
 // refused settles a response whose status is no success.
 func (e *engine) refused(ctx context.Context, resp *http.Response, j *job) (again bool) {
 	res := &j.res
-	body, err := io.ReadAll(io.LimitReader(resp.Body, errorBody))
+	var body []byte
+	decoded, err := e.decoded(resp)
+	if err == nil {
+		body, err = io.ReadAll(io.LimitReader(decoded, errorBody))
+	}
 	res.End = e.clock.now()
 	if err != nil && cut(ctx, res) {
 		res.Error = cutSentence(res, e.cfg.Timeout)
@@ -223,7 +227,7 @@ func (e *engine) refused(ctx context.Context, resp *http.Response, j *job) (agai
 	}
 	message := refusal(body)
 	code := resp.StatusCode
-	if (code == http.StatusBadRequest || code == http.StatusUnprocessableEntity) && e.bodies.refuse(string(body), j.fields) {
+	if (code == http.StatusBadRequest || code == http.StatusUnprocessableEntity) && e.bodies.refuse(string(body), j.fields) && !j.once {
 		return true
 	}
 	res.State = record.Failed
@@ -236,7 +240,7 @@ func (e *engine) refused(ctx context.Context, resp *http.Response, j *job) (agai
 		res.Class = record.ClassHTTP429
 	case code >= 400 && code < 500:
 		res.Class = record.ClassHTTP4xx
-	case code >= 500:
+	case code >= 500 && code < 600:
 		res.Class = record.ClassHTTP5xx
 	default:
 		res.Class = record.ClassBadResponse

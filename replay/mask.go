@@ -1,12 +1,15 @@
 package replay
 
 import (
+	"encoding/base64"
 	"errors"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 const masked = "***"
@@ -80,6 +83,7 @@ func newScrubber(c *Config) scrubber {
 			password, _ := u.User.Password()
 			add(u.User.String())
 			add(password)
+			add(basic(u.User.Username(), password))
 		}
 		for _, values := range u.Query() {
 			for _, v := range values {
@@ -95,7 +99,25 @@ func newScrubber(c *Config) scrubber {
 	return scrubber{strings.NewReplacer(pairs...)}
 }
 
-func (s scrubber) clean(text string) string { return s.replacer.Replace(text) }
+// basic is the credential of HTTP's basic authentication.
+func basic(user, password string) string {
+	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+}
+
+// clean masks the secrets in a text, and makes it fit for a file and a terminal:
+// valid UTF-8 without control characters.
+func (s scrubber) clean(text string) string {
+	text = s.replacer.Replace(text)
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case !unicode.IsPrint(r):
+			return utf8.RuneError
+		}
+		return r
+	}, text)
+}
 
 // openHeader lists the headers whose values are no secrets.
 func openHeader(name string) bool {

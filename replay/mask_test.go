@@ -71,6 +71,35 @@ func TestBasicAuthOfTheURL(t *testing.T) {
 	}
 }
 
+// The credential that a URL's user becomes is a secret too.
+func TestBasicAuthIsMasked(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(401)
+		fmt.Fprint(w, "no such user: "+r.Header.Get("Authorization"))
+	})
+	_, results := over(t, strings.Replace(url, "http://", "http://user:hunter2@", 1), every(0, 1), nil)
+	if got := results[0].Error; got != "HTTP 401: no such user: Basic ***" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Headers that were given win over what the key and the URL would make.
+func TestGivenHeadersWin(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Values("Authorization"); len(got) != 1 || got[0] != "Custom abc" || r.Host != "model.example" {
+			t.Errorf("authorization %q, host %q", got, r.Host)
+		}
+		scripted(step{0, word + done})(w, r)
+	})
+	out, _ := over(t, strings.Replace(url, "http://", "http://u:pw@", 1), every(0, 1), func(c *Config) {
+		c.Client.APIKey = "sk-1"
+		c.Client.Headers = http.Header{"Authorization": {"Custom abc"}, "Host": {"model.example"}}
+	})
+	if out.Completed != 1 {
+		t.Errorf("%+v", out)
+	}
+}
+
 func TestKeyIsNotSentInClear(t *testing.T) {
 	for url, want := range map[string]bool{
 		"http://localhost:1": true, "http://127.0.0.9:1": true, "http://[::1]:1": true, "https://api.example.com": true,

@@ -131,7 +131,7 @@ func (e *engine) outcome() (Outcome, error) {
 		Reasons: t.reasons, Errors: t.errors, Opened: t.opened.Load(), Reused: t.reused.Load(),
 	}
 	reason := e.stopReason()
-	o.Interrupted, o.TimedOut = reason == reasonInterrupted, reason == reasonMaxDuration
+	o.Interrupted, o.TimedOut = reason == reasonInterrupted || e.interrupted, reason == reasonMaxDuration
 	add := func(n int64, noun, rest string) {
 		if n > 0 {
 			o.Notes = append(o.Notes, plural.Of(n, noun)+" "+rest)

@@ -44,21 +44,24 @@ func Predict(cfg Config, t Target, reqs iter.Seq2[record.Request, error]) (Predi
 		return p, err
 	}
 	p.Left = map[string]int64{}
+	var seq int64
 	for r, err := range reqs {
 		if err != nil {
 			return p, err
 		}
-		j := &job{api: cfg.API, output: r.OutputTokens, res: record.NewResult()}
+		j := &job{seq: seq, api: cfg.API, output: r.OutputTokens, res: record.NewResult()}
+		seq++
 		switch why := e.planBody(j, &r); {
 		case why != "":
 			p.Left[why]++
 		case e.predict != nil && j.source == nil:
-			e.predict.Add(j.prompt)
+			e.predict[e.replica(j)].Add(j.prompt)
 		}
 	}
 	p.Orphans = e.planner.Orphans()
-	if e.predict != nil {
-		p.Hits, p.Tokens = e.predict.Totals()
+	for _, server := range e.predict {
+		hits, tokens := server.Totals()
+		p.Hits, p.Tokens = p.Hits+hits, p.Tokens+tokens
 	}
 	return p, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"regexp"
 	"slices"
 	"strconv"
@@ -121,17 +120,12 @@ func (e *engine) get(ctx context.Context, s *server, path string, most int64) (c
 		return 0, nil, err
 	}
 	a := &attempt{clock: e.clock}
-	ctx, done := context.WithTimeout(httptrace.WithClientTrace(ctx, a.trace()), getTimeout)
+	ctx, done := context.WithTimeout(ctx, getTimeout)
 	defer done()
 	header := e.client.header.Clone()
 	header.Del("Content-Type")
 	header.Set("Accept", "*/*")
-	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	if u.User != nil && header.Get("Authorization") == "" {
-		password, _ := u.User.Password()
-		req.SetBasicAuth(u.User.Username(), password)
-	}
-	resp, err := e.client.transport.RoundTrip(req.WithContext(ctx))
+	resp, err := e.client.do(ctx, a, newMessage(http.MethodGet, u, header))
 	if err != nil {
 		class := a.classify(err)
 		err = fmt.Errorf("%s: %w", class, err)
@@ -140,8 +134,8 @@ func (e *engine) get(ctx context.Context, s *server, path string, most int64) (c
 		}
 		return 0, nil, err
 	}
-	defer resp.Body.Close() // read as far as wanted
-	body, err = io.ReadAll(io.LimitReader(resp.Body, most))
+	defer resp.Body.Close()                                   // read as far as wanted
+	body, err = io.ReadAll(io.LimitReader(resp.Body, most+1)) // one more, to meet the end
 	return resp.StatusCode, body, err
 }
 
@@ -219,20 +213,30 @@ func (e *engine) addresses() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, entry := range n.known {
-		e.target.Addresses = append(e.target.Addresses, entry.addrs...)
+		select {
+		case <-entry.known:
+			e.target.Addresses = append(e.target.Addresses, entry.addrs...)
+		default: // the resolver has not answered
+		}
 	}
 	slices.Sort(e.target.Addresses)
 }
 
-func (e *engine) startPredictor() (err error) {
+func (e *engine) startPredictor() error {
 	if e.target.ServerBlockSize <= 0 || e.cfg.Prompt == Literal {
 		return nil
 	}
 	over := int(e.target.Overhead)
-	e.predict, err = prompt.NewPredictor(prompt.PredictorConfig{
-		Maker: e.bodies.maker, Text: e.cfg.Prompt == Text, BlockSize: e.target.ServerBlockSize, Head: over, Overhead: over,
-	})
-	return err
+	for range e.client.servers { // each has a cache of its own
+		p, err := prompt.NewPredictor(prompt.PredictorConfig{
+			Maker: e.bodies.maker, Text: e.cfg.Prompt == Text, BlockSize: e.target.ServerBlockSize, Head: over, Overhead: over,
+		})
+		if err != nil {
+			return err
+		}
+		e.predict = append(e.predict, p)
+	}
+	return nil
 }
 
 // shift moves a result's times, which were taken before the origin was chosen.

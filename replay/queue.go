@@ -31,6 +31,7 @@ type job struct {
 	// fields are the optional ones that body has.
 	fields fields
 	held   int64 // bytes held of the body budget
+	once   bool  // there is no room to keep the plan while the request runs
 	err    error
 	// dropped tells the renderer that nobody waits for the body; drawn that it
 	// is there. Behind queue.mu.

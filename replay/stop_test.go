@@ -164,3 +164,17 @@ func TestInterruptBeforeTheStart(t *testing.T) {
 		}
 	})
 }
+
+// An interrupt in the grace after MaxDuration is told as one.
+func TestInterruptAfterMaxDuration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(2*time.Second, cancel)
+		out, _ := inBubbleCtx(ctx, t, answers(scripted(step{time.Hour, ""})), every(100*ms, 100), func(c *Config) {
+			c.MaxDuration, c.Grace = 950*ms, 5*time.Second
+		})
+		if !out.Interrupted || out.Cancelled != 10 {
+			t.Errorf("%+v", out)
+		}
+	})
+}
