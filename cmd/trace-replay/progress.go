@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -12,12 +11,14 @@ import (
 	"retrace/replay"
 )
 
-// progressLine keeps one line on a terminal up to date.
+// progressLine keeps one line on a terminal up to date. It writes from a
+// goroutine of its own, for a terminal may stand still (Ctrl-S).
 type progressLine struct {
 	w       io.Writer
 	planned int64
 	width   int
-	mu      sync.Mutex
+	news    chan replay.Progress
+	over    chan struct{}
 	shown   bool
 	last    replay.Progress
 }
@@ -36,12 +37,31 @@ func newProgressLine(w io.Writer, planned int64) *progressLine {
 	if width <= 0 {
 		width = 80
 	}
-	return &progressLine{w: w, planned: planned, width: width}
+	return startProgress(w, planned, width)
+}
+
+func startProgress(w io.Writer, planned int64, width int) *progressLine {
+	p := &progressLine{w: w, planned: planned, width: width, news: make(chan replay.Progress, 1), over: make(chan struct{})}
+	go func() {
+		defer close(p.over)
+		for now := range p.news {
+			p.show(now)
+		}
+	}()
+	return p
+}
+
+// update shows now, or, where the terminal is not ready for it, soon what is
+// newer. It never waits. It is for one goroutine.
+func (p *progressLine) update(now replay.Progress) {
+	select {
+	case <-p.news: // nobody looked at the older one
+	default:
+	}
+	p.news <- now
 }
 
 func (p *progressLine) show(now replay.Progress) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	line := []rune(progressText(p.last, now, p.planned))
 	if len(line) > p.width-1 {
 		line = line[:p.width-1]
@@ -76,8 +96,8 @@ func (p *progressLine) end() {
 	if p == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	close(p.news)
+	<-p.over
 	if p.shown {
 		fmt.Fprintln(p.w)
 	}

@@ -88,11 +88,11 @@ func (r *runner) replay(ctx context.Context, trace *formats.Trace) int {
 	r.cfg.Started = r.started
 	r.cfg.Sink = r.sink
 	if r.line != nil {
-		r.cfg.Progress = r.line.show
+		r.cfg.Progress = r.line.update
 	}
 	out, err := replay.Run(ctx, r.cfg, trace.Requests())
-	r.line.end()
 	if r.header.Run == nil { // the run ended before its start
+		r.line.end()
 		return r.stopped(ctx, err)
 	}
 	footer := record.Footer{Interrupted: out.Interrupted, Notes: out.Notes}
@@ -104,6 +104,7 @@ func (r *runner) replay(ctx context.Context, trace *formats.Trace) int {
 			err = fmt.Errorf("close recording %s: %w", r.o.output, closeErr)
 		}
 	}
+	r.line.end() // which waits for the terminal: the recording is closed
 	r.told.Wait()
 	r.summary.AddFooter(footer, true)
 	report := r.summary.Report()
@@ -144,7 +145,7 @@ func (r *runner) tell(out *replay.Outcome) {
 	for _, n := range out.Notes {
 		r.note("%s", n)
 	}
-	if out.Opened > 0 {
+	if out.Opened+out.Reused > 0 {
 		r.note("connections: %d opened, reused %s", out.Opened, plural.Of(out.Reused, "time"))
 	}
 	for _, class := range slices.Sorted(maps.Keys(out.Errors)) {

@@ -11,9 +11,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"syscall"
+	"time"
 
 	"retrace/cmd/internal/cli"
 	"retrace/formats"
+	"retrace/internal/plural"
 	"retrace/replay"
 	"retrace/replay/simserver"
 )
@@ -80,7 +82,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case <-over:
 		return code
 	case <-again:
-		fmt.Fprintln(stderr, "trace-replay: interrupted again: ending at once")
+		told := make(chan struct{})
+		go func() {
+			fmt.Fprintln(stderr, "trace-replay: interrupted again: ending at once")
+			close(told)
+		}()
+		select {
+		case <-told:
+		case <-time.After(200 * time.Millisecond): // stderr stands still
+		}
 		return exitInterrupted
 	}
 }
@@ -100,8 +110,9 @@ func interruptible(ctx context.Context, stderr io.Writer) (context.Context, <-ch
 					close(again)
 					return
 				}
-				fmt.Fprintf(stderr, "\ntrace-replay: %v: no more is sent, what is in flight may end; once more ends at once\n", s)
 				cancel()
+				// A terminal that stands still must not keep the next signal.
+				go fmt.Fprintf(stderr, "\ntrace-replay: %v: no more is sent, what is in flight may end; once more ends at once\n", s)
 			case <-done:
 				return
 			}
@@ -201,7 +212,7 @@ func (c *command) stopped(ctx context.Context, err error) int {
 
 func (c *command) tellLosses(report *formats.Report) {
 	for _, reason := range slices.Sorted(maps.Keys(report.Skipped)) {
-		c.warn("%d rows skipped: %s", report.Skipped[reason], reason)
+		c.warn("%s skipped: %s", plural.Of(report.Skipped[reason], "row"), reason)
 	}
 	for _, l := range report.Losses {
 		c.warn("%s", l)
