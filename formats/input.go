@@ -109,7 +109,7 @@ func (in *inputs) unwrap() error {
 		if err != nil {
 			return err
 		}
-		path, err := in.spool(f.name, cutOff{o})
+		path, err := in.spool(f.name, CutOff{o})
 		if err = errors.Join(err, o.close()); err != nil {
 			return err
 		}
@@ -210,11 +210,12 @@ func Decompress(path string) (io.ReadCloser, error) {
 	return stream{o.Reader, o.close}, nil
 }
 
-// cutOff is a reader that ends where its compressed file is cut short.
-type cutOff struct{ io.Reader }
+// CutOff is a reader that ends where its compressed file is cut short: for a
+// container inside, whose own reader finds what is missing.
+type CutOff struct{ io.Reader }
 
 // Read takes a cut for the end.
-func (c cutOff) Read(p []byte) (int, error) {
+func (c CutOff) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = io.EOF

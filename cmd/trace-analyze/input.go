@@ -98,7 +98,7 @@ func (in *input) unpack(name, path string) (string, error) {
 	if head, _ := content.Peek(headSize); !record.IsContainer(head) {
 		return path, nil
 	}
-	if path, err = in.spill(content); err != nil {
+	if path, err = in.spill(formats.CutOff{Reader: content}); err != nil {
 		return "", fmt.Errorf("unpack %s: %w", name, err)
 	}
 	return path, nil

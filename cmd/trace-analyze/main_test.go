@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -307,6 +308,38 @@ func TestPackedRecording(t *testing.T) {
 		if got := outputOf(t, bytes.NewReader(packed), "-"); got != want {
 			t.Errorf("%s from standard input: %s", name, got)
 		}
+	}
+}
+
+// TestCutPackedRecording: what is left of a packed recording is analysed, and
+// that something is missing is said.
+func TestCutPackedRecording(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeRecordings(dir); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "run.rec.gz")
+	data, err := os.ReadFile(filepath.Join(dir, "run.rec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.NoCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := z.Write(data); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, packed.Bytes()[:packed.Len()-60], 0o600); err != nil { // into the footer
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	if code := run(context.Background(), []string{"--json", path}, nil, &stdout, &stderr); code != cli.Losses {
+		t.Errorf("exit status %d\n%s", code, &stderr)
+	}
+	if !strings.Contains(stderr.String(), "cut short") || !strings.Contains(stdout.String(), `"total": 6`) {
+		t.Errorf("%s%s", &stdout, &stderr)
 	}
 }
 
