@@ -101,25 +101,8 @@ func conversation(o *options) (path, what string, err error) {
 }
 
 // convert does what trace-convert does.
-func convert(source, trace string) (err error) {
-	in, err := formats.Open([]string{source}, formats.Options{})
-	if err != nil {
-		return fmt.Errorf("convert: %w", err)
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := record.Create(trace, in.Header)
-	if err != nil {
-		return fmt.Errorf("convert: %w", err)
-	}
-	for r, err := range in.Requests() {
-		if err != nil {
-			return fmt.Errorf("convert: %w", err)
-		}
-		if err := out.WriteRequest(&r); err != nil {
-			return fmt.Errorf("convert: %w", err)
-		}
-	}
-	if err := out.Close(record.Footer{}); err != nil {
+func convert(source, trace string) error {
+	if _, err := formats.Convert([]string{source}, formats.Options{}, formats.Target{Path: trace}); err != nil {
 		return fmt.Errorf("convert: %w", err)
 	}
 	return nil
