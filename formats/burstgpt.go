@@ -46,9 +46,16 @@ func init() {
 }
 
 func detectBurst(h *Head) Match {
-	cells, _, err := newCSVReader(strings.NewReader(h.Line)).next()
+	if slices.ContainsFunc(h.Lines, isBurstHeader) {
+		return Sure
+	}
+	return No
+}
+
+func isBurstHeader(line string) bool {
+	cells, _, err := newCSVReader(strings.NewReader(line)).next()
 	if err != nil {
-		return No
+		return false
 	}
 	var names []string
 	for _, c := range cells {
@@ -56,10 +63,10 @@ func detectBurst(h *Head) Match {
 	}
 	for _, must := range burstRequired {
 		if !slices.Contains(names, must) {
-			return No
+			return false
 		}
 	}
-	return Sure
+	return true
 }
 
 var burstRequired = []string{colTime, colRequest, colResponse}
@@ -158,7 +165,30 @@ func (s *Source) faultOf(field string, found []byte, cause error) *SyntaxError {
 	return f
 }
 
+// header reads the header. Lines before it, which are none, are bad rows.
 func (b *burstImporter) header(src *Source, rows *csvReader) (burstLayout, error) {
+	var first error
+	for range headLines {
+		layout, err := b.headerRow(src, rows)
+		if err == nil && layout.fields == nil && first != nil {
+			return layout, first // no further line
+		}
+		var bad *SyntaxError
+		if !errors.As(err, &bad) {
+			return layout, err
+		}
+		src.Row()
+		if rejected := src.Reject(err); rejected != nil {
+			return layout, rejected
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return burstLayout{}, first
+}
+
+func (b *burstImporter) headerRow(src *Source, rows *csvReader) (burstLayout, error) {
 	cells, text, err := rows.next()
 	src.Line, src.Offset = rows.line, rows.offset
 	if errors.Is(err, io.EOF) {

@@ -16,6 +16,10 @@ const (
 	headRows = 32
 )
 
+// headLines is among how many first lines a CSV file's header may be, where
+// those before it are broken.
+const headLines = 8
+
 // Head is the start of an input, decompressed, as detection sees it.
 type Head struct {
 	// Bytes is the start, a byte order mark removed; Whole says that it is all.
@@ -25,8 +29,9 @@ type Head struct {
 	// that is broken or goes beyond Bytes, those behind the fault come without
 	// their values (Raw is nil).
 	Rows [][]Member
-	// Line is the first line that is not blank.
-	Line string
+	// Line is the first line that is not blank, Lines are the first few of them.
+	Line  string
+	Lines []string
 
 	// fault is what is wrong with Line as a JSON object, nil for nothing, and
 	// number is its number from 1; more says that other lines follow it. lines
@@ -52,6 +57,9 @@ func NewHead(start []byte, whole bool) *Head {
 		if h.Line == "" {
 			h.Line, h.fault, h.number = headLine(line), fault, n
 			h.more = len(bytes.TrimSpace(rest)) > 0
+		}
+		if len(h.Lines) < headLines {
+			h.Lines = append(h.Lines, headLine(line))
 		}
 		if len(members) > 0 {
 			h.Rows = append(h.Rows, members)

@@ -233,3 +233,28 @@ func TestMergedShards(t *testing.T) {
 		t.Error("the merged shards of one instant differ from it")
 	}
 }
+
+// TestBrokenLineBeforeHeader: a comment before a CSV file's header is a bad
+// row; a file without a header is an error whatever --bad-lines says.
+func TestBrokenLineBeforeHeader(t *testing.T) {
+	const header, row = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n", "5,ChatGPT,1,2,3,API log\n"
+	path := filepath.Join(t.TempDir(), "in.csv")
+	convert := func(text string, o Options) (*Conversion, error) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Convert([]string{path}, o, Target{Path: path + ".trace"})
+	}
+	if _, err := convert("# comment\n"+header+row, Options{}); err == nil || !strings.Contains(err.Error(), "in.csv: line 1 (byte 0): found # comment, expected a header") {
+		t.Errorf("fail: %v", err)
+	}
+	c, err := convert("# comment\n\"\n"+header+row, Options{BadLines: Skip})
+	if err != nil || c.Report.Read != 3 || c.Report.Kept != 1 || c.Report.SkippedRows() != 2 {
+		t.Errorf("skip: %+v, %v", c, err)
+	}
+	for _, text := range []string{row, row + row, strings.Repeat(row, 20)} {
+		if _, err := convert(text, Options{From: "burstgpt", BadLines: Skip}); err == nil || !strings.Contains(err.Error(), "line 1 (byte 0)") {
+			t.Errorf("%d rows without a header: %v", strings.Count(text, "\n"), err)
+		}
+	}
+}
