@@ -16,8 +16,8 @@ Analyses a trace, or the recordings of one run, and prints tables, or with
 
 FILE is a trace (canonical or of any foreign format, one or several files or
 directories) or a recording. Several recordings are merged as the shards of one
-run, from their raw values; such shards share trace, flags, seed and --start-at. "-" is standard input. Files may be compressed with
-gzip or zstd.
+run, from their raw values; such shards share trace, flags, seed and --start-at.
+"-" is standard input. Files may be compressed with gzip or zstd.
 
 compare sets two runs side by side. It says first whether they did the same
 work, and ranks nothing where their failure rates differ.
