@@ -162,7 +162,7 @@ type speculation struct {
 // speculate converts a source in one pass where the guesses hold. Where they do
 // not, it leaves no output and gives the survey that it has become.
 func (j *job) speculate(t Target) (*outcome, *Conversion, error) {
-	if t.Path == "-" || j.format.stored || j.opts.Select.partial() {
+	if t.Path == "-" || record.InPlace(t.Path) || j.format.stored || j.opts.Select.partial() {
 		return nil, nil, nil
 	}
 	s := &speculation{target: t, sums: newFigures()}

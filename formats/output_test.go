@@ -3,6 +3,7 @@ package formats
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -42,6 +43,40 @@ func TestExportToPipe(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestUnsortedToPipe: what needs a second pass is sent once all the same.
+func TestUnsortedToPipe(t *testing.T) {
+	dir := t.TempDir()
+	in, pipe, file := filepath.Join(dir, "in.jsonl"), filepath.Join(dir, "pipe"), filepath.Join(dir, "file")
+	var rows bytes.Buffer
+	for i := range 3 * speculateRows {
+		at := i
+		if i >= 3*speculateRows-2 {
+			at = i ^ 1 // out of order, when the start is long written
+		}
+		fmt.Fprintf(&rows, `{"timestamp":%d,"input_length":5,"output_length":1}`+"\n", at)
+	}
+	if err := os.WriteFile(in, rows.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skipf("no pipes here: %v", err)
+	}
+	got := make(chan []byte, 1)
+	go func() {
+		data, _ := os.ReadFile(pipe)
+		got <- data
+	}()
+	for _, path := range []string{file, pipe} {
+		if _, err := Convert([]string{in}, Options{ClockRestart: RestartSort}, Target{Path: path, Format: "trace"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if data := <-got; err != nil || !bytes.Equal(data, want) {
+		t.Errorf("%d bytes came through the pipe, the file has %d (%v)", len(data), len(want), err)
 	}
 }
 

@@ -63,6 +63,20 @@ func openOutput(path string) (*Output, error) {
 	return &Output{path: path, target: target, file: f}, nil
 }
 
+// InPlace says whether an output of that path is written as it stands: what was
+// written cannot be taken back.
+func InPlace(path string) bool {
+	target, err := follow(path)
+	if err != nil {
+		return false
+	}
+	if _, ok := descriptor(target); ok {
+		return true
+	}
+	info, err := os.Stat(target)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}
+
 // errIsDirectory is the error of a directory as an output.
 var errIsDirectory = errors.New("is a directory")
 

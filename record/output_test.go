@@ -200,6 +200,11 @@ func TestOutputToDescriptor(t *testing.T) {
 		}
 	}
 	contains(t, path, "+ one + two ")
+	for path, want := range map[string]bool{"/dev/stdout": true, "/dev/fd/1": true, path: false, filepath.Dir(path): false, path + "x": false} {
+		if InPlace(path) != want {
+			t.Errorf("%s is written in place: %t", path, !want)
+		}
+	}
 	for name, want := range map[string]int{"/dev/stdout": 1, "/dev/fd/7": 7, "/dev/fd/./8": 8, "/dev/fd/x": -1, "/dev/full": -1} {
 		if fd, ok := descriptor(name); ok != (want >= 0) || ok && fd != want {
 			t.Errorf("%s is descriptor %d, %t", name, fd, ok)
