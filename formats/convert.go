@@ -130,7 +130,7 @@ func (streamWriter) Abort() error { return nil }
 
 func (t Target) writer(h record.Header) (traceWriter, error) {
 	if t.Path == "-" {
-		w, err := record.NewWriter(t.Stdout, h)
+		w, err := record.NewWriter(naming{t.Stdout, "standard output"}, h)
 		return streamWriter{w}, err
 	}
 	w, err := record.Create(t.Path, h)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"retrace/record"
@@ -177,7 +178,7 @@ func (t Target) create() (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &output{Writer: bufio.NewWriterSize(naming{f, t.Path}, outputBuffer), file: f}, nil
+	return &output{Writer: bufio.NewWriterSize(naming{f, "output " + t.Path}, outputBuffer), file: f}, nil
 }
 
 // commit makes the output appear.
@@ -208,8 +209,12 @@ type naming struct {
 // Write writes on.
 func (w naming) Write(p []byte) (int, error) {
 	n, err := w.Writer.Write(p)
-	if err != nil {
-		err = fmt.Errorf("write output %s: %w", w.name, err)
+	if err == nil {
+		return n, nil
 	}
-	return n, err
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err // the name of it is ours
+	}
+	return n, fmt.Errorf("write %s: %w", w.name, err)
 }

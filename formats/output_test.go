@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -43,6 +44,25 @@ func TestExportToPipe(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestStdoutGone: what went wrong with standard output is told by that name.
+func TestStdoutGone(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(in, []byte(goodRow+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil || r.Close() != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, to := range []string{"mooncake", "trace"} {
+		_, err := Convert([]string{in}, Options{}, Target{Path: "-", Format: to, Stdout: w})
+		if !errors.Is(err, syscall.EPIPE) || !strings.HasSuffix(err.Error(), "write standard output: broken pipe") {
+			t.Errorf("%s: %v", to, err)
+		}
 	}
 }
 
