@@ -145,20 +145,20 @@ func (c *command) foretell(ctx context.Context, cfg *replay.Config, t replay.Tar
 // tells.
 func printPrediction(w io.Writer, plan *survey, cfg *replay.Config, p *replay.Prediction, assumed bool) {
 	if p.Tokens > 0 {
-		history, size := "", fmt.Sprint(p.BlockSize)
+		history := ""
 		if plan.increments > 0 {
 			history = ", earlier turns included"
 		}
 		known := ""
 		if assumed {
-			size, known = "assumed "+size, " (the server was not asked; --server-block-size)"
+			known = " (assumed: the server was not asked; --server-block-size)"
 		}
 		cache := "an endless cache"
 		if len(cfg.URLs) > 1 {
 			cache += " each"
 		}
-		fmt.Fprintf(w, "plan: predicted hits %d of %d prompt tokens%s (%.4f), with server blocks of %s tokens%s and %s\n",
-			p.Hits, p.Tokens, history, float64(p.Hits)/float64(p.Tokens), size, known, cache)
+		fmt.Fprintf(w, "plan: predicted hits %d of %d prompt tokens%s (%.4f), with server blocks of %d tokens%s and %s\n",
+			p.Hits, p.Tokens, history, float64(p.Hits)/float64(p.Tokens), p.BlockSize, known, cache)
 	}
 	if p.Orphans > 0 {
 		fmt.Fprintf(w, "plan: %s without the earlier turn of the session, which the trace or the chosen part of it lacks: of those the prompt is the new part alone\n",
