@@ -35,7 +35,7 @@ type Head struct {
 
 	// fault is what is wrong with Line as a JSON object, nil for nothing, and
 	// number is its number from 1; more says that other lines follow it. lines
-	// counts those looked at, blank ones apart.
+	// counts those looked at, but for blank ones and broken objects.
 	fault  *ValueError
 	number int
 	more   bool
@@ -52,11 +52,13 @@ func NewHead(start []byte, whole bool) *Head {
 		if line = trimLine(line); len(line) == 0 {
 			continue
 		}
-		h.lines++
 		members, fault := headRow(line, len(rest) == 0 && !whole)
 		if h.Line == "" {
 			h.Line, h.fault, h.number = headLine(line), fault, n
 			h.more = len(bytes.TrimSpace(rest)) > 0
+		}
+		if fault == nil || line[0] != '{' {
+			h.lines++
 		}
 		if len(h.Lines) < headLines {
 			h.Lines = append(h.Lines, headLine(line))

@@ -258,3 +258,19 @@ func TestBrokenLineBeforeHeader(t *testing.T) {
 		}
 	}
 }
+
+// T40: few good rows among broken ones still tell the format; a log in which a
+// line or two happen to be rows does not.
+func TestDetectAmongBrokenRows(t *testing.T) {
+	for in, want := range map[string]bool{
+		goodRow + "\n{\"timestamp\":1,}\n# comment\n":                              true,
+		"# comment\n" + strings.Repeat("{\"timestamp\":1,}\n", 9) + goodRow + "\n": true,
+		"# comment\nmore\n" + goodRow + "\n":                                       false,
+		strings.Repeat("{\"level\":\"info\"}\n", 2) + goodRow + "\n":               false,
+		"{\"level\":\"info\"}\n" + goodRow + "\n":                                  true,
+	} {
+		if f, err := Detect(NewHead([]byte(in), true)); (err == nil) != want {
+			t.Errorf("%q: %v, %v", in, f, err)
+		}
+	}
+}
