@@ -235,6 +235,8 @@ type account struct {
 	sent  atomic.Int64 // bytes
 	got   atomic.Int64
 	ended atomic.Bool // a read met the end
+	// tally counts the requests that were sent, nil where this is none.
+	tally *atomic.Int64
 }
 
 func newConn(raw net.Conn, clock *clock) *conn {

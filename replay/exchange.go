@@ -112,6 +112,9 @@ func (e *engine) try(ctx context.Context, to message, j *job) (again bool) {
 	a := &attempt{clock: e.clock, connect: record.NoTime}
 	ctx, drained := context.WithCancelCause(ctx)
 	defer drained(nil)
+	if res.Sent == record.NoTime {
+		a.own.tally = &e.tally.sent // counted as soon as it is, for the progress
+	}
 	resp, err := e.client.do(ctx, a, e.message(to, j))
 	e.account(a, res)
 	if err != nil {
@@ -179,7 +182,6 @@ func (e *engine) account(a *attempt, res *record.Result) {
 		return
 	}
 	if res.Sent = a.conn.sentAt(); res.Sent != record.NoTime {
-		e.tally.sent.Add(1)
 		e.tally.late(res.Sent - max(res.Scheduled, res.Granted))
 	}
 }

@@ -234,16 +234,43 @@ func (w *wire) get(ctx context.Context, a *attempt, to *url.URL) (*line, error) 
 		_ = l.Close() // the server has
 	}
 	start := w.now()
+	made := make(chan dialled, 1)
+	// Not here: the depth of a dial would double the stack that a request
+	// waits for its answer with.
+	go func() {
+		var d dialled
+		d.line, d.tlsFailed, d.err = w.open(ctx, to)
+		made <- d
+	}()
+	d := <-made
+	if d.err != nil {
+		settle(ctx, d.err)
+		a.tlsFailed.Store(d.tlsFailed)
+		return nil, d.err
+	}
+	d.line.place = place
+	a.connect = w.now() - start
+	return d.line, nil
+}
+
+// dialled is what became of a new connection.
+type dialled struct {
+	line      *line
+	tlsFailed bool
+	err       error
+}
+
+// open makes a connection, and says whether it was TLS that failed.
+func (w *wire) open(ctx context.Context, to *url.URL) (l *line, tlsFailed bool, err error) {
 	port := to.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[to.Scheme]
 	}
 	raw, err := w.dial(ctx, "tcp", net.JoinHostPort(to.Hostname(), port))
 	if err != nil {
-		settle(ctx, err)
-		return nil, err
+		return nil, false, err
 	}
-	l := &line{Conn: raw, place: place}
+	l = &line{Conn: raw}
 	l.own, _ = raw.(*conn)
 	if to.Scheme == "https" {
 		cfg := w.tls.Clone()
@@ -251,15 +278,13 @@ func (w *wire) get(ctx context.Context, a *attempt, to *url.URL) (*line, error) 
 		secured := tls.Client(raw, cfg)
 		if err := secured.HandshakeContext(ctx); err != nil {
 			_ = raw.Close() // the handshake's error says why
-			a.tlsFailed.Store(true)
-			return nil, err
+			return nil, true, err
 		}
 		l.Conn = secured
 	}
 	l.reader = &headGate{Conn: l.Conn}
 	l.buf = bufio.NewReaderSize(l.reader, connBuffer)
-	a.connect = w.now() - start
-	return l, nil
+	return l, false, nil
 }
 
 // settle waits for a context whose deadline ended what err is of: a socket's
@@ -365,8 +390,8 @@ func (c *conn) writeAll(head, body []byte) error {
 // begin notes the moment of the first write.
 func (c *conn) begin() *account {
 	a := c.account.Load()
-	if a.wrote.Load() == 0 {
-		a.wrote.Store(a.clock.raw())
+	if a.wrote.CompareAndSwap(0, a.clock.raw()) && a.tally != nil {
+		a.tally.Add(1)
 	}
 	return a
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -152,5 +153,60 @@ func TestPlansAreDroppedWhereTheyAreMany(t *testing.T) {
 	out, results := over(t, url, reqs, func(c *Config) { c.Header.BlockSize = 1; c.MaxConcurrency = 1 })
 	if results[0].Class != record.ClassHTTP4xx || results[1].State != record.Completed || out.Failed != 1 {
 		t.Errorf("%+v", out)
+	}
+}
+
+// R08: a request that waits for its answer costs little, so that as many as
+// --max-in-flight allows by default stay within 256 MiB.
+func TestMemoryOfRequestsInFlight(t *testing.T) {
+	const many, most = 2000, 16 << 10
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() // what is accepted is closed below
+	var accepted []net.Conn
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted = append(accepted, c)
+		}
+	}()
+	used := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc + m.StackInuse)
+	}
+	before := used()
+	var held int64
+	ctx, cancel := context.WithCancel(t.Context())
+	out, err := Run(ctx, Config{
+		URLs: []string{"http://" + l.Addr().String()}, Model: "m", ReadyTimeout: -1, Grace: -1,
+		Progress: func(p Progress) {
+			if p.Sent == many && held == 0 {
+				held = used() - before
+				cancel()
+			}
+		},
+	}, seq(every(ms/4, many)))
+	cancel()
+	_ = l.Close()
+	<-gone
+	for _, c := range accepted {
+		_ = c.Close()
+	}
+	if err != nil || out.Cancelled != many {
+		t.Fatalf("%v: %+v", err, out)
+	}
+	if each := held / many; each > most {
+		t.Errorf("a request in flight holds %d bytes, want at most %d", each, most)
+	} else {
+		t.Logf("a request in flight holds %d bytes", each)
 	}
 }
