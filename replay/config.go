@@ -107,7 +107,7 @@ type Config struct {
 
 	// Shard is put into results.
 	Shard int
-	// LookAhead bounds the bytes of bodies that are rendered ahead; default 16 MiB.
+	// LookAhead bounds the bytes of bodies that are rendered ahead; default 8 MiB.
 	LookAhead int64
 
 	// Sink takes the results, one at a time; it may keep them. After its first
@@ -166,7 +166,7 @@ const (
 	defaultTimeout      = 10 * time.Minute
 	defaultGrace        = 30 * time.Second
 	defaultReadyTimeout = 10 * time.Second
-	defaultLookAhead    = 16 << 20
+	defaultLookAhead    = 8 << 20
 )
 
 func (c *Config) fill() {

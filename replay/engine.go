@@ -16,7 +16,7 @@ import (
 const (
 	// planBudget bounds the bytes of plans from feeder to start; in sessions
 	// turns wait for their parents, and sessionBudget holds more of them.
-	planBudget    = 12 << 20
+	planBudget    = 6 << 20
 	sessionBudget = 32 << 20
 	// keptBudget bounds the bytes of plans that requests in flight keep, to be
 	// made once more where a server asks for it. Beyond it they cannot be.
