@@ -1,6 +1,6 @@
-// Package formats reads and writes the request traces of others: one file per
-// format, its importer and exporter side by side, and the registry that tells
-// them apart by their content.
+// Package formats reads and writes the request traces of others: each format in
+// one file or a few, its importer and exporter side by side, and the registry
+// that tells them apart by their content.
 //
 // Open takes any input (canonical or foreign, plain, gzip or zstd, standard
 // input, directories) and gives its requests in order of arrival. Convert
