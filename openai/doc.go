@@ -1,6 +1,6 @@
 // Package openai is the wire of OpenAI-compatible servers: the shapes of
-// requests, responses and usage, and the reader of streamed answers. Client,
-// server, proxy and importers all use it, so that they mean the same.
+// requests, responses and usage, and the reader of streamed answers. Client
+// and server both use it, so that they mean the same.
 //
 // Requests: ParseCompletion and ParseChat read a body, fast for prompts of
 // token ids; an error says which field, at which byte, what was found and what
