@@ -35,8 +35,8 @@ type Mark uint8
 const (
 	Planned  Mark = iota // a request of the trace
 	Overhead             // the probe that learns the template's overhead
-	WarmUp               // --warmup-requests
-	Probe                // --probe-rate
+	WarmUp               // sent before the trace to warm the server
+	Probe                // sent beside the trace to sample the server
 )
 
 // The error classes of a failed request; exactly one each.

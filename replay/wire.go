@@ -38,8 +38,8 @@ const (
 // errHeadTooLarge is the end of a head beyond maxHead.
 var errHeadTooLarge = fmt.Errorf("the response's head has more than %d bytes", maxHead)
 
-// wire is HTTP/1.1 with one goroutine a request and no other: net/http's
-// transport has three, and with thousands of requests in flight their stacks
+// wire is HTTP/1.1 with one goroutine a request, and another only while it
+// dials or writes a large body: net/http's transport has three, and with thousands of requests in flight their stacks
 // and its buffers are most of what a replay would hold.
 type wire struct {
 	dial dialFunc
