@@ -334,10 +334,13 @@ func FuzzBailian(f *testing.F) {
 }
 
 func sameRows(a, b string) bool {
-	y := strings.Split(b, "\n")
+	var y []string
+	if b = strings.TrimSuffix(b, "\n"); b != "" {
+		y = strings.Split(b, "\n")
+	}
 	i := 0
 	for line := range strings.Lines(strings.TrimPrefix(a, "\xef\xbb\xbf")) {
-		row := trimLine([]byte(line))
+		row := trimLine([]byte(strings.TrimSuffix(line, "\n")))
 		if len(row) == 0 {
 			continue
 		}
@@ -346,7 +349,7 @@ func sameRows(a, b string) bool {
 		}
 		i++
 	}
-	return true
+	return i == len(y)
 }
 
 // What becomes of blocks that are not of 16 tokens is said.
