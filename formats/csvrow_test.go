@@ -147,4 +147,5 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-func lines(s string) string { return strings.TrimSuffix(strings.ReplaceAll(s, "\r\n", "\n"), "\r") }
+// lines drops carriage returns: encoding/csv folds some of them, we keep all.
+func lines(s string) string { return strings.ReplaceAll(s, "\r", "") }
