@@ -51,6 +51,8 @@ type latencies struct {
 	ttftSched, e2eSched Counter
 	tpot                Sample
 	input, output       Counter // tokens
+	firstByte, content  Counter // from the send
+	inputOff            Counter // tokens, server-counted minus wanted
 }
 
 // replica is what is kept for each server of a run.
@@ -173,6 +175,15 @@ func (l *latencies) add(res *record.Result, t *timing) {
 	}
 	for i := range res.Gaps {
 		l.itl.Add(res.Gaps[i].Wait.Microseconds())
+	}
+	if us, ok := between(res.Sent, res.FirstByte); ok {
+		l.firstByte.Add(us)
+	}
+	if us, ok := between(res.Sent, res.FirstContent); ok {
+		l.content.Add(us)
+	}
+	if res.PromptTokens != record.Unknown && res.WantedInput != record.Unknown {
+		l.inputOff.Add(res.PromptTokens - res.WantedInput)
 	}
 	if n := promptTokens(res); n != record.Unknown {
 		l.input.Add(n)

@@ -48,6 +48,12 @@ type RunReport struct {
 	// Planned is what the headers promise, nil where one promises nothing. It
 	// is more than Requests.Total where a run was killed.
 	Planned *int64 `json:"planned"`
+	// FirstByte and FirstContent run from the send, as TTFT does: to the
+	// response's first byte, and to content proper (not reasoning or a tool call).
+	FirstByte    Stats `json:"first_byte_ms"`
+	FirstContent Stats `json:"first_content_ms"`
+	// InputOff is the server-counted prompt tokens minus the wanted ones.
+	InputOff Stats `json:"input_tokens_off"`
 
 	missing string // what is not in the files, for the table's first line
 }
@@ -142,6 +148,9 @@ func (r *Run) Report() *RunReport {
 		BeyondTrace:   RunMarked{r.marked[record.Overhead], r.marked[record.WarmUp], r.marked[record.Probe]},
 		Interrupted:   r.shards.interrupted+r.shards.unclosed > 0,
 		MaxLagMS:      float64(r.maxLag()) / float64(time.Millisecond),
+		FirstByte:     r.lat.firstByte.Stats(usPerMS),
+		FirstContent:  r.lat.content.Stats(usPerMS),
+		InputOff:      r.lat.inputOff.Stats(1),
 		Replicas:      r.servers(),
 	}
 	rep.FailureRate = Ratio(float64(rep.Requests.Failed), float64(rep.Requests.Total))

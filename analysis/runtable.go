@@ -114,6 +114,12 @@ func (rep *RunReport) writeLatencies(p *report) {
 		{"TTFT from schedule, ms", rep.TTFTScheduled}, {"E2E from schedule, ms", rep.E2EScheduled},
 		{"queue, ms", rep.Queue}, {"send lag, ms", rep.ScheduleLag}, {"output tokens", rep.OutputTokens},
 	}
+	if off := rep.InputOff; off.Min.V != 0 || off.Max.V != 0 {
+		rows = append(rows, struct {
+			name string
+			s    Stats
+		}{"prompt tokens off", off})
+	}
 	var cells [][]string
 	few := false
 	for _, r := range rows {
