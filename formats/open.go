@@ -338,17 +338,37 @@ func (t *Trace) timeFields() []string {
 	return t.Format.TimeFields
 }
 
-// eachSorted sorts the source by key, outside memory where it is large.
+// eachSorted hands out the source sorted by key.
 func (t *Trace) eachSorted(take sink) error {
+	if t.parts() {
+		return t.resort(t.eachByRow, take)
+	}
+	return t.resort(t.eachOfSource, take)
+}
+
+// eachOfSource hands out the source as it stands.
+func (t *Trace) eachOfSource(take sink) error {
+	_, err := t.job.run(take)
+	return err
+}
+
+// parts says that the inputs are parts of one trace, whose rows still have the
+// numbers of their source: merged, ties are in the source's order again.
+func (t *Trace) parts() bool { return t.Format.stored && len(t.job.in.files) > 1 }
+
+// eachByRow hands out all requests in the order of their rows.
+func (t *Trace) eachByRow(take sink) error {
+	return t.resort(func(add sink) error {
+		return t.eachOfSource(func(r *record.Request, _ int64) error { return add(r, r.Row) })
+	}, take)
+}
+
+// resort hands out in order what feed gives with a key, outside memory where it
+// is much. Each request's own key is then found anew.
+func (t *Trace) resort(feed func(add sink) error, take sink) error {
 	s := record.NewSorter(record.SorterOptions{TempDir: t.job.opts.TempDir})
 	defer s.Close() // removes temporary files; nothing to report
-	var err error
-	if t.parts() {
-		err = t.eachByRow(s.Add)
-	} else {
-		_, err = t.job.run(s.Add)
-	}
-	if err != nil {
+	if err := feed(s.Add); err != nil {
 		return err
 	}
 	known := newSessions()
@@ -362,34 +382,6 @@ func (t *Trace) eachSorted(take sink) error {
 		}
 		known.keep(&r, state)
 		if err := take(&r, state.key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// parts says that the inputs are parts of one trace, whose rows still have the
-// numbers of their source: merged, ties are in the source's order again.
-func (t *Trace) parts() bool { return t.Format.stored && len(t.job.in.files) > 1 }
-
-// eachByRow hands out all requests in the order of their rows.
-func (t *Trace) eachByRow(to sink) error {
-	s := record.NewSorter(record.SorterOptions{TempDir: t.job.opts.TempDir})
-	defer s.Close() // removes temporary files; nothing to report
-	if _, err := t.job.run(func(r *record.Request, _ int64) error { return s.Add(r, r.Row) }); err != nil {
-		return err
-	}
-	known := newSessions()
-	for r, err := range s.Sorted() {
-		if err != nil {
-			return fmt.Errorf("sort requests: %w", err)
-		}
-		state, err := known.next(&r)
-		if err != nil {
-			return fmt.Errorf("sort requests: request %s: %w", r.Key(), err)
-		}
-		known.keep(&r, state)
-		if err := to(&r, state.key); err != nil {
 			return err
 		}
 	}
