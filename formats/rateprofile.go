@@ -69,19 +69,28 @@ func (p *rateProfile) median() float64 {
 // the whole trace's median rate to be worth a warning.
 const farOff = 3
 
-// oddPart warns where the selected part of the trace is not like the rest, such
-// as a head that is nearly idle; "" where it is, or where all is selected.
-func (t *Trace) oddPart() string {
+// OddRates compares the part that was selected by a window or a limit, once its
+// requests were ranged over, with the whole trace: the part's mean rate and the
+// whole's median rate, both in requests a second of the trace's own time, and
+// whether they differ so much that the part is not like the rest, such as a
+// head that is nearly idle.
+func (t *Trace) OddRates() (mean, median float64, odd bool) {
 	rates, f := t.found.facts.rates, t.figures
 	if rates == nil || f.Span() <= 0 || t.sel.Shards > 1 {
-		return ""
+		return 0, 0, false
 	}
-	mean, _ := f.MeanRate()
-	median := rates.median()
+	mean, _ = f.MeanRate()
+	median = rates.median()
 	if t.sel.scaled() {
 		mean /= t.sel.Speed
 	}
-	if median == 0 || mean < median*farOff && mean > median/farOff {
+	return mean, median, median != 0 && (mean >= median*farOff || mean <= median/farOff)
+}
+
+// oddPart is the warning of OddRates, "" where the part is like the rest.
+func (t *Trace) oddPart() string {
+	mean, median, odd := t.OddRates()
+	if !odd {
 		return ""
 	}
 	return fmt.Sprintf("the chosen part has %.3g requests/s on average, the trace's median is %.3g: it is not like the rest", mean, median)

@@ -39,6 +39,27 @@ func TestRateProfile(t *testing.T) {
 	}
 }
 
+func TestRateProfileFolds(t *testing.T) {
+	var p rateProfile
+	for i := range 10_000 {
+		p.add(time.Duration(i) * time.Minute)
+	}
+	var sum int64
+	for _, n := range p.bins {
+		sum += n
+	}
+	if sum != 10_000 || len(p.bins) > mostBins {
+		t.Errorf("%d arrivals in %d bins", sum, len(p.bins))
+	}
+	if m := p.median(); m < 0.9/60 || m > 1.1/60 {
+		t.Errorf("median %v, want 1/60 (one a minute)", m)
+	}
+	p.add(1 << 62) // 146 years
+	if len(p.bins) > mostBins {
+		t.Errorf("%d bins", len(p.bins))
+	}
+}
+
 // T03: the idle head is warned of, a part like the rest is not, nor is the
 // whole; --speed changes nothing about it.
 func TestOddPart(t *testing.T) {
@@ -58,9 +79,11 @@ func TestOddPart(t *testing.T) {
 		odd bool
 	}{
 		{Selection{Limit: 10}, true},
+		{Selection{Limit: 1}, false}, // no span, no rate
 		{Selection{Limit: 10, Speed: 3000}, true},
 		{Selection{End: time.Hour}, true},
 		{Selection{Start: 6000 * time.Second}, false},
+		{Selection{Start: 6000 * time.Second, Limit: 190}, false},
 		{Selection{Start: 6000 * time.Second, Limit: 50, Speed: 0.1}, false},
 		{Selection{}, false},
 	} {

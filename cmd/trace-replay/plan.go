@@ -19,9 +19,8 @@ import (
 )
 
 // plan reads the trace once, decides what it decides, and prints the plan.
-func (c *command) plan(ctx context.Context, trace *formats.Trace, source formats.Options, cfg *replay.Config) (*survey, error) {
-	stop := func() bool { return ctx.Err() != nil }
-	plan, err := look(trace.Requests(), stop)
+func (c *command) plan(ctx context.Context, trace *formats.Trace, cfg *replay.Config) (*survey, error) {
+	plan, err := look(trace.Requests(), func() bool { return ctx.Err() != nil })
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +50,9 @@ func (c *command) plan(ctx context.Context, trace *formats.Trace, source formats
 			fmt.Fprintf(out, "plan: salt %q\n", cfg.Salt)
 		}
 	}
-	if (source.Select.Start > 0 || source.Select.End > 0 || source.Select.Limit > 0) && c.o.trace != "-" {
-		c.compareWindow(plan, source, stop)
+	if mean, median, odd := trace.OddRates(); odd {
+		c.warn("the chosen window has %s requests/s on average, the file's median is %s: it is not like the rest",
+			perSecond(mean), perSecond(median))
 	}
 	return plan, nil
 }
@@ -85,23 +85,6 @@ func (s *survey) choosePrompt(cfg *replay.Config) error {
 		cfg.Prompt = replay.Tokens
 	}
 	return nil
-}
-
-// compareWindow warns where the chosen window is not like the whole file.
-func (c *command) compareWindow(plan *survey, source formats.Options, stop func() bool) {
-	source.Select = formats.Selection{}
-	whole, err := formats.Open([]string{c.o.trace}, source)
-	if err != nil {
-		return // the window itself was read; nothing is lost
-	}
-	defer func() { _ = whole.Close() }() // temporary files alone
-	file, err := look(whole.Requests(), stop)
-	if err != nil {
-		return
-	}
-	if w := compareRates(plan, file); w != "" {
-		c.warn("%s", w)
-	}
 }
 
 // dryRun adds to the plan what only planning each request tells.

@@ -161,7 +161,7 @@ func (c *command) main(ctx context.Context, source formats.Options) int {
 		return c.stopped(ctx, err)
 	}
 	defer func() { _ = trace.Close() }() // temporary files alone
-	plan, err := c.plan(ctx, trace, source, &cfg)
+	plan, err := c.plan(ctx, trace, &cfg)
 	if isUsage(err) {
 		return cli.Command{Name: name, Err: c.stderr}.Wrong(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"iter"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +28,7 @@ type survey struct {
 	// delayOnly counts turns that have a delay and no time of their own,
 	// timedTurns later turns that have one.
 	delayOnly, timedTurns int64
-	rate                  rateProfile
+	arrivals              int64 // requests with a time of their own
 }
 
 func newSurvey() *survey { return &survey{byAPI: map[string]int64{}} }
@@ -68,7 +67,7 @@ func (s *survey) add(r *record.Request, seen map[string]struct{}) {
 			s.first, s.last, s.timed = r.Arrival, r.Arrival, true
 		}
 		s.first, s.last = min(s.first, r.Arrival), max(s.last, r.Arrival)
-		s.rate.add(r.Arrival)
+		s.arrivals++
 		if later {
 			s.timedTurns++
 		}
@@ -100,7 +99,7 @@ func (s *survey) mean() float64 {
 	if s.last <= s.first {
 		return 0
 	}
-	return float64(s.rate.total) / (s.last - s.first).Seconds()
+	return float64(s.arrivals) / (s.last - s.first).Seconds()
 }
 
 // print writes the plan.
@@ -199,77 +198,6 @@ func (s *survey) prompts(cfg *replay.Config) string {
 		parts = append(parts, fmt.Sprintf("%s without a body: %s prompts to %s", plural.Of(rest, "request"), made, cfg.API))
 	}
 	return "literal prompts: " + strings.Join(parts, ", ")
-}
-
-// rateProfile counts arrivals in bins of equal width, which doubles when there
-// are too many of them.
-type rateProfile struct {
-	width time.Duration
-	bins  []int64
-	total int64
-}
-
-const (
-	firstBin = time.Second
-	mostBins = 2048
-)
-
-func (p *rateProfile) add(at time.Duration) {
-	if p.width == 0 {
-		p.width = firstBin
-	}
-	at = max(at, 0)
-	for at/p.width >= mostBins {
-		p.fold()
-	}
-	i := int(at / p.width)
-	for len(p.bins) <= i {
-		p.bins = append(p.bins, 0)
-	}
-	p.bins[i]++
-	p.total++
-}
-
-func (p *rateProfile) fold() {
-	half := p.bins[:0]
-	for i := 0; i < len(p.bins); i += 2 {
-		n := p.bins[i]
-		if i+1 < len(p.bins) {
-			n += p.bins[i+1]
-		}
-		half = append(half, n)
-	}
-	p.bins = half
-	if p.width > math.MaxInt64/2 {
-		panic("survey: arrival beyond the range of times") // at/width < mostBins by then
-	}
-	p.width *= 2
-}
-
-// median is the rate that the median request arrives in, in requests a second.
-func (p *rateProfile) median() float64 {
-	sorted := slices.Sorted(slices.Values(p.bins))
-	var below int64
-	for _, n := range sorted {
-		if below += n; 2*below >= p.total {
-			return float64(n) / p.width.Seconds()
-		}
-	}
-	return 0
-}
-
-// farOff is how many times a window's mean rate must differ from the file's
-// median rate to be worth a warning.
-const farOff = 3
-
-// compareRates warns where the chosen window is not like the file.
-func compareRates(window, file *survey) string {
-	mean, median := window.mean(), file.rate.median()
-	if mean == 0 || median == 0 || (mean < median*farOff && mean > median/farOff) {
-		return ""
-	}
-	return fmt.Sprintf("the chosen window has %s requests/s on average, the file's median is %s: it is not like the rest",
-		perSecond(mean), perSecond(median))
 }
 
 // perSecond is a rate to three digits, or to the unit where it has more.

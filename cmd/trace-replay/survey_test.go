@@ -6,61 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"retrace/record"
 	"retrace/replay"
 )
-
-func surveyOf(times ...time.Duration) *survey {
-	s := newSurvey()
-	seen := map[string]struct{}{}
-	for _, at := range times {
-		r := record.NewRequest()
-		r.Arrival = at
-		s.add(&r, seen)
-	}
-	return s
-}
-
-func TestRateProfileFolds(t *testing.T) {
-	var p rateProfile
-	for i := range 10_000 {
-		p.add(time.Duration(i) * time.Minute)
-	}
-	var sum int64
-	for _, n := range p.bins {
-		sum += n
-	}
-	if sum != 10_000 || len(p.bins) > mostBins {
-		t.Errorf("%d arrivals in %d bins", sum, len(p.bins))
-	}
-	if m := p.median(); m < 0.9/60 || m > 1.1/60 {
-		t.Errorf("median %v, want 1/60 (one a minute)", m)
-	}
-	p.add(1 << 62) // 146 years
-	if len(p.bins) > mostBins {
-		t.Errorf("%d bins", len(p.bins))
-	}
-}
-
-func TestCompareRates(t *testing.T) {
-	var far, near []time.Duration
-	for i := range 10 {
-		far = append(far, time.Duration(i)*600*time.Second)
-	}
-	near = append(near, far...)
-	for i := range 500 {
-		near = append(near, 6000*time.Second+time.Duration(i)*200*time.Millisecond)
-	}
-	if w := compareRates(surveyOf(far...), surveyOf(near...)); !strings.Contains(w, "not like the rest") {
-		t.Errorf("T03: got %q", w)
-	}
-	if w := compareRates(surveyOf(near[10:200]...), surveyOf(near...)); w != "" {
-		t.Errorf("the steady part: got %q", w)
-	}
-	if w := compareRates(surveyOf(far[:1]...), surveyOf(near...)); w != "" {
-		t.Errorf("one request: got %q", w)
-	}
-}
 
 func TestProgressText(t *testing.T) {
 	before := replay.Progress{Elapsed: time.Second, Sent: 100}
