@@ -161,22 +161,32 @@ func ParseCount(lit []byte) (int64, error) {
 		return n, nil
 	}
 	const limit = 1<<53 - 1
-	digits, scale, neg, err := splitDecimal(lit)
-	switch {
-	case err != nil:
+	digits, err := wholeDigits(lit, 16)
+	if err != nil {
 		return 0, err
-	case digits == "":
-		return 0, nil
-	case scale < 0:
-		return 0, ErrInexact
-	case neg || len(digits)+scale > 16:
-		return 0, ErrRange
 	}
-	n, err := strconv.ParseInt(digits+strings.Repeat("0", scale), 10, 64)
+	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n > limit {
 		return 0, ErrRange
 	}
 	return n, nil
+}
+
+// wholeDigits gives the plain digits, at most so many, of a literal whose value
+// is a whole number and not below 0.
+func wholeDigits(lit []byte, most int) (string, error) {
+	digits, scale, neg, err := splitDecimal(lit)
+	switch {
+	case err != nil:
+		return "", err
+	case digits == "":
+		return "0", nil
+	case scale < 0:
+		return "", ErrInexact
+	case neg || len(digits)+scale > most:
+		return "", ErrRange
+	}
+	return digits + strings.Repeat("0", scale), nil
 }
 
 func plainCount(lit []byte) (int64, bool) {
@@ -198,18 +208,11 @@ func ParseID(lit []byte) (uint64, error) {
 	if n, err := strconv.ParseUint(string(lit), 10, 64); err == nil {
 		return n, nil
 	}
-	digits, scale, neg, err := splitDecimal(lit)
-	switch {
-	case err != nil:
+	digits, err := wholeDigits(lit, 20)
+	if err != nil {
 		return 0, err
-	case digits == "":
-		return 0, nil
-	case scale < 0:
-		return 0, ErrInexact
-	case neg || len(digits)+scale > 20:
-		return 0, ErrRange
 	}
-	n, err := strconv.ParseUint(digits+strings.Repeat("0", scale), 10, 64)
+	n, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil {
 		return 0, ErrRange
 	}
