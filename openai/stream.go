@@ -105,7 +105,7 @@ func (s *Stream) Feed(ev Event) []Output {
 	s.events++
 	if err := s.chunk.Parse(data); err != nil {
 		if !ev.Cut && s.broken == "" {
-			s.broken = fmt.Sprintf("event %d: %v: found %q", s.events, err, snippet(data))
+			s.broken = fmt.Sprintf("event %d: %v: found %q", s.events, err, Snippet(data))
 		}
 		return nil
 	}
@@ -118,7 +118,7 @@ func (s *Stream) Feed(ev Event) []Output {
 func (s *Stream) FeedJSON(body []byte) {
 	s.events++
 	if err := s.chunk.Parse(body); err != nil {
-		s.broken = fmt.Sprintf("%v: found %q", err, snippet(body))
+		s.broken = fmt.Sprintf("%v: found %q", err, Snippet(body))
 		return
 	}
 	s.take(&s.chunk)
@@ -284,11 +284,11 @@ func eventError(data []byte) string {
 	if obj, ok := asObject(data); ok {
 		return errorText(obj)
 	}
-	return snippet(data)
+	return Snippet(data)
 }
 
-// snippet is the start of b, for a message.
-func snippet(b []byte) string {
+// Snippet is the start of an answer, at most 200 bytes of it, for a message.
+func Snippet(b []byte) string {
 	const most = 200
 	b = bytes.TrimSpace(b)
 	if len(b) > most {

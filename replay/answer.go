@@ -76,7 +76,7 @@ func (e *engine) answer(ctx context.Context, a *attempt, resp *http.Response, j 
 		e.plain(ctx, res, rd, rest)
 	case bodyOther:
 		res.End = e.clock.now()
-		e.settle(res, openai.BadResponse, fmt.Sprintf("the answer is neither events nor JSON: found %q", snippet(head)))
+		e.settle(res, openai.BadResponse, fmt.Sprintf("the answer is neither events nor JSON: found %q", openai.Snippet(head)))
 	default:
 		rd.events.Reset(rest)
 		e.streamed(ctx, a, res, rd, drained)
@@ -307,13 +307,4 @@ func (p *prefixed) Read(b []byte) (int, error) {
 		return 0, p.err
 	}
 	return p.rest.Read(b)
-}
-
-func snippet(b []byte) string {
-	const most = 200
-	b = bytes.TrimSpace(b)
-	if len(b) > most {
-		return string(b[:most]) + "…"
-	}
-	return string(b)
 }
