@@ -5,16 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// API names one of the generation endpoints.
-type API string
-
-const (
-	// Completions is POST /v1/completions.
-	Completions API = "completions"
-	// Chat is POST /v1/chat/completions.
-	Chat API = "chat"
-)
-
 // Chunk is what one event of a stream, or one choice of a whole answer, says.
 type Chunk struct {
 	// Index is the choice's number.
