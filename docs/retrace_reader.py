@@ -231,9 +231,11 @@ def nested(col, count, read, names):
 MOMENTS = (("sc", "scheduled"), ("gr", "granted"), ("st", "sent"), ("fb", "first_byte"), ("fo", "first_output"),
            ("fc", "first_content"), ("lo", "last_output"), ("en", "end"))
 COUNTS = (("wi", "wanted_input"), ("wo", "wanted_output"), ("ph", "predicted_hit"), ("pt", "prompt_tokens"),
-          ("ct", "completion_tokens"), ("ca", "cached_tokens"), ("rt", "reasoning_tokens"), ("cc", "counted_output"))
+          ("ct", "completion_tokens"), ("ca", "cached_tokens"), ("rt", "reasoning_tokens"), ("mm", "media_tokens"),
+          ("cc", "counted_output"))
 NUMBERS = (("tn", "turn"), ("ma", "mark"), ("rp", "replica"), ("sd", "shard"), ("hs", "status"), ("sa", "state"),
            ("ru", "reused"), ("at", "attempts"), ("bs", "bytes_sent"), ("br", "bytes_received"))
+TIMES = (("co", "connect"), ("vq", "server_queue"), ("vp", "server_prefill"), ("vd", "server_decode"))
 TEXTS = (("id", "id"), ("se", "session"), ("mt", "model"), ("ki", "kind"), ("cl", "class"), ("re", "reason"),
          ("er", "error"), ("fr", "finish_reason"))
 
@@ -244,7 +246,8 @@ def result_chunk(n, columns):
     fields.update({name: col.ints(c, 0) for c, name in NUMBERS})
     fields.update({name: col.ints(c) for c, name in COUNTS})
     fields["output"] = col.blobs("ou")
-    fields["connect"] = [None if v is None else v * 1000 for v in col.ints("co")]
+    for c, name in TIMES:
+        fields[name] = [None if v is None else v * 1000 for v in col.ints(c)]
     gaps = nested(col, "gn", lambda k: zip(col.ints("gw", n=k), col.ints("gt", n=k)), ("wait", "tokens"))
     moments = {name: col.ints(c) for c, name in MOMENTS}
     for i in range(n):

@@ -55,6 +55,7 @@ func sameScalars(a, b *Result) bool {
 	}
 	return a.ID == b.ID && a.Session == b.Session && a.Turn == b.Turn && a.Model == b.Model && a.Kind == b.Kind &&
 		a.Mark == b.Mark && a.Replica == b.Replica && a.Shard == b.Shard && a.Connect == b.Connect &&
+		a.ServerQueue == b.ServerQueue && a.ServerPrefill == b.ServerPrefill && a.ServerDecode == b.ServerDecode &&
 		a.Status == b.Status && a.State == b.State && a.Class == b.Class && a.Reason == b.Reason && a.Error == b.Error &&
 		a.FinishReason == b.FinishReason && a.Reused == b.Reused && a.Attempts == b.Attempts
 }

@@ -121,6 +121,9 @@ func fuzzResults(t *testing.T, cur *cursor, h chunkHead) {
 	for i := range recs {
 		want[i] = recs[i]
 		want[i].Connect = wholeMicros(recs[i].Connect)
+		want[i].ServerQueue = wholeMicros(recs[i].ServerQueue)
+		want[i].ServerPrefill = wholeMicros(recs[i].ServerPrefill)
+		want[i].ServerDecode = wholeMicros(recs[i].ServerDecode)
 	}
 	expect(t, got.results, want, sameResult)
 }

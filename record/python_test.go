@@ -221,7 +221,9 @@ func resultAsPython(r *Result) map[string]any {
 		"completion_tokens": orNull(r.CompletionTokens, Unknown), "cached_tokens": orNull(r.CachedTokens, Unknown),
 		"reasoning_tokens": orNull(r.ReasoningTokens, Unknown), "counted_output": orNull(r.CountedOutput, Unknown),
 		"output": hexOrNull(r.Output), "connect": orNullTime(r.Connect), "gaps": gaps,
-		"scheduled": orNullTime(r.Scheduled), "granted": orNullTime(r.Granted), "sent": orNullTime(r.Sent),
+		"server_queue": orNullTime(r.ServerQueue), "server_prefill": orNullTime(r.ServerPrefill), "server_decode": orNullTime(r.ServerDecode),
+		"media_tokens": orNull(r.MediaTokens, Unknown),
+		"scheduled":    orNullTime(r.Scheduled), "granted": orNullTime(r.Granted), "sent": orNullTime(r.Sent),
 		"first_byte": orNullTime(r.FirstByte), "first_output": orNullTime(r.FirstOutput),
 		"first_content": orNullTime(r.FirstContent), "last_output": orNullTime(r.LastOutput), "end": orNullTime(r.End),
 	}

@@ -19,10 +19,10 @@ const (
 )
 
 // counts are the token and byte counts of a result.
-func (r *Result) counts() [10]*int64 {
+func (r *Result) counts() [11]*int64 {
 	return [...]*int64{
 		&r.WantedInput, &r.WantedOutput, &r.PredictedHit, &r.PromptTokens, &r.CompletionTokens,
-		&r.CachedTokens, &r.ReasoningTokens, &r.CountedOutput, &r.BytesSent, &r.BytesReceived,
+		&r.CachedTokens, &r.ReasoningTokens, &r.CountedOutput, &r.BytesSent, &r.BytesReceived, &r.MediaTokens,
 	}
 }
 
@@ -92,7 +92,10 @@ var resultColumns = slices.Concat(
 		resultInt("sa", 0, func(r *Result) int64 { return int64(r.State) }, func(r *Result, v int64) { r.State = State(v) }),
 		resultInt("ru", 0, func(r *Result) int64 { return asInt(r.Reused) }, func(r *Result, v int64) { r.Reused = v != 0 }),
 		resultInt("at", 0, func(r *Result) int64 { return int64(r.Attempts) }, func(r *Result, v int64) { r.Attempts = int(v) }),
-		resultInt("co", noValue, func(r *Result) int64 { return fromTime(r.Connect) }, func(r *Result, v int64) { r.Connect = toTime(v) }),
+		resultTime("co", func(r *Result) *time.Duration { return &r.Connect }),
+		resultTime("vq", func(r *Result) *time.Duration { return &r.ServerQueue }),
+		resultTime("vp", func(r *Result) *time.Duration { return &r.ServerPrefill }),
+		resultTime("vd", func(r *Result) *time.Duration { return &r.ServerDecode }),
 		gapCount, gapWait, gapTokens, resultOutput,
 	},
 	countColumns(),
@@ -110,7 +113,7 @@ var resultNames = func() []string {
 }()
 
 func countColumns() []resultColumn {
-	names := [...]string{"wi", "wo", "ph", "pt", "ct", "ca", "rt", "cc", "bs", "br"}
+	names := [...]string{"wi", "wo", "ph", "pt", "ct", "ca", "rt", "cc", "bs", "br", "mm"}
 	blank := NewResult()
 	cols := make([]resultColumn, len(names))
 	for k, name := range names {

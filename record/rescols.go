@@ -33,6 +33,11 @@ func resultInt(name string, def int64, get func(*Result) int64, set func(*Result
 	}
 }
 
+// resultTime is a column of durations; it is left out where there is none.
+func resultTime(name string, at func(*Result) *time.Duration) resultColumn {
+	return resultInt(name, noValue, func(r *Result) int64 { return fromTime(*at(r)) }, func(r *Result, v int64) { *at(r) = toTime(v) })
+}
+
 // resultString is a column of strings; it is left out where all are "".
 func resultString(name string, at func(*Result) *string) resultColumn {
 	return resultColumn{

@@ -94,6 +94,12 @@ type Result struct {
 	// Connect is how long a fresh connection took (DNS, TCP, TLS), NoTime
 	// where a connection was reused.
 	Connect time.Duration
+	// ServerQueue, ServerPrefill and ServerDecode are durations as the server
+	// tells them of this request: waiting to be scheduled, from then to its
+	// first token, from there to its last; NoTime where it does not tell.
+	ServerQueue   time.Duration
+	ServerPrefill time.Duration
+	ServerDecode  time.Duration
 	// Gaps are those between successive outputs of the stream, first to last.
 	Gaps []Gap
 
@@ -112,6 +118,9 @@ type Result struct {
 	CompletionTokens int64
 	CachedTokens     int64
 	ReasoningTokens  int64
+	// MediaTokens is the part of PromptTokens that images, audio and video
+	// took, where the server tells it apart.
+	MediaTokens int64
 	// CountedOutput is the number of output chunks counted here, the stand-in
 	// where CompletionTokens is Unknown.
 	CountedOutput int64
@@ -138,8 +147,9 @@ func NewResult() Result {
 		WantedInput: Unknown, WantedOutput: Unknown, PredictedHit: Unknown,
 		Scheduled: NoTime, Granted: NoTime, Sent: NoTime, FirstByte: NoTime,
 		FirstOutput: NoTime, FirstContent: NoTime, LastOutput: NoTime, End: NoTime, Connect: NoTime,
+		ServerQueue: NoTime, ServerPrefill: NoTime, ServerDecode: NoTime,
 		PromptTokens: Unknown, CompletionTokens: Unknown, CachedTokens: Unknown,
-		ReasoningTokens: Unknown, CountedOutput: Unknown,
+		ReasoningTokens: Unknown, MediaTokens: Unknown, CountedOutput: Unknown,
 	}
 }
 
