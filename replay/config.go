@@ -68,6 +68,9 @@ type Config struct {
 	// hits; 0 asks the server's /metrics.
 	ServerBlockSize int
 
+	// Placing replaces the trace's arrivals; Seed is that of whatever is drawn.
+	Placing Placing
+	Seed    int64
 	// Speed divides arrivals and delays; default 1.
 	Speed float64
 	// Sessions is the mode of sessions; default Open.
@@ -105,8 +108,9 @@ type Config struct {
 	// Header fields, credentials and transport.
 	Client ClientConfig
 
-	// Shard is put into results.
-	Shard int
+	// Shard, from 0, of Shards takes whole sessions; it is put into results.
+	// Shards 0 or 1 is all.
+	Shard, Shards int
 	// LookAhead bounds the bytes of bodies that are rendered ahead; default 8 MiB.
 	LookAhead int64
 
@@ -216,6 +220,9 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("speed %v: want more than 0", c.Speed)
 	case c.MaxConcurrency < 0 || c.MaxInFlight < 0:
 		return errors.New("negative limit of concurrency")
+	}
+	if err := c.validateLoad(); err != nil {
+		return err
 	}
 	if err := c.validateProxy(); err != nil {
 		return err

@@ -107,7 +107,7 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 			return Outcome{Target: e.target}, err
 		}
 	}
-	next, stop := iter.Pull2(reqs)
+	next, stop := iter.Pull2(cfg.lineUp(reqs))
 	defer stop()
 	first := pull(next) // an unsorted trace is sorted before the clock runs
 	if late := time.Until(cfg.StartAt); !cfg.StartAt.IsZero() && late < 0 {
@@ -140,19 +140,19 @@ func (e *engine) close() {
 
 // pulled is one pull of an iterator.
 type pulled struct {
-	req record.Request
+	req placed
 	err error
 	ok  bool
 }
 
-func pull(next func() (record.Request, error, bool)) (p pulled) {
+func pull(next func() (placed, error, bool)) (p pulled) {
 	p.req, p.err, p.ok = next()
 	return p
 }
 
 // then yields p, and what is next.
-func (p pulled) then(next func() (record.Request, error, bool)) iter.Seq2[record.Request, error] {
-	return func(yield func(record.Request, error) bool) {
+func (p pulled) then(next func() (placed, error, bool)) iter.Seq2[placed, error] {
+	return func(yield func(placed, error) bool) {
 		for ; p.ok; p = pull(next) {
 			if !yield(p.req, p.err) {
 				return
@@ -191,7 +191,7 @@ func newEngine(cfg Config) (*engine, error) {
 }
 
 // run drives everything from the first request to the last result.
-func (e *engine) run(ctx context.Context, probe *record.Result, reqs iter.Seq2[record.Request, error]) {
+func (e *engine) run(ctx context.Context, probe *record.Result, reqs iter.Seq2[placed, error]) {
 	e.life, e.kill = context.WithCancelCause(context.WithoutCancel(ctx))
 	e.stop, e.halt = context.WithCancelCause(e.life)
 	context.AfterFunc(e.stop, e.alarm.wake)

@@ -14,22 +14,16 @@ import (
 
 // feed reads the trace to its end, even where sending has stopped: every
 // request of the plan gets a result.
-func (e *engine) feed(reqs iter.Seq2[record.Request, error]) {
+func (e *engine) feed(reqs iter.Seq2[placed, error]) {
 	defer e.readAll.Store(true)
-	var seq int64
-	var last time.Duration
 	for r, err := range reqs {
 		if err != nil {
 			e.fail(fmt.Errorf("read trace: %w", err), reasonTrace)
 			return
 		}
-		if r.Arrival != record.NoTime {
-			last = r.Arrival
-		}
 		e.tally.planned.Add(1)
 		e.jobs.Add(1)
-		j := e.plan(&r, seq)
-		seq++
+		j := e.plan(&r.Request, r.index)
 		if j == nil {
 			continue
 		}
@@ -38,7 +32,7 @@ func (e *engine) feed(reqs iter.Seq2[record.Request, error]) {
 			e.abandon(j, e.stopReason())
 			continue
 		}
-		e.place(j, &r, last)
+		e.place(j, &r.Request, r.last)
 	}
 }
 

@@ -44,14 +44,12 @@ func Predict(cfg Config, t Target, reqs iter.Seq2[record.Request, error]) (Predi
 		return p, err
 	}
 	p.Left = map[string]int64{}
-	var seq int64
-	for r, err := range reqs {
+	for r, err := range cfg.lineUp(reqs) {
 		if err != nil {
 			return p, err
 		}
-		j := &job{seq: seq, api: cfg.API, output: r.OutputTokens, res: record.NewResult()}
-		seq++
-		switch why := e.planBody(j, &r); {
+		j := &job{seq: r.index, api: cfg.API, output: r.OutputTokens, res: record.NewResult()}
+		switch why := e.planBody(j, &r.Request); {
 		case why != "":
 			p.Left[why]++
 		case e.predict != nil && j.source == nil:
