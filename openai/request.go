@@ -39,6 +39,14 @@ type Params struct {
 	CacheSalt string
 	// ReturnTokenIDs asks for the ids of prompt and output beside the text.
 	ReturnTokenIDs bool
+	// Priority orders waiting requests, lower first; 0 without.
+	Priority int64
+	// Sampling has the parameters that choose each token.
+	Sampling Sampling
+	// Structured is what the output must conform to.
+	Structured Structured
+	// Thinking says how much the model should think before it answers.
+	Thinking Thinking
 }
 
 // CompletionRequest is the body of POST /v1/completions.
@@ -57,6 +65,10 @@ type Message struct {
 	Content string
 	// Parts is the number of content parts that are not text (images, audio, …).
 	Parts int
+	// Media are those of the Parts whose kind is known.
+	Media []Media
+	// ToolCalls is the raw JSON of an assistant's tool calls, nil without.
+	ToolCalls []byte
 }
 
 // ChatRequest is the body of POST /v1/chat/completions.
@@ -66,6 +78,8 @@ type ChatRequest struct {
 	Messages []Message
 	// Tools is the raw JSON of the tools array, nil without.
 	Tools []byte
+	// ToolChoice is the raw JSON of tool_choice, nil without.
+	ToolChoice []byte
 }
 
 // ParseCompletion reads the body of a completion request into r, reusing r's
@@ -79,7 +93,7 @@ func ParseCompletion(body []byte, r *CompletionRequest) error {
 			return r.field(s, key)
 		}
 		var err error
-		r.Prompts, err = parsePrompts(s, prompts[:0])
+		r.Prompts, err = parsePrompts(s, key, prompts[:0])
 		return err
 	})
 }
@@ -88,7 +102,7 @@ func ParseCompletion(body []byte, r *CompletionRequest) error {
 // ParseCompletion.
 func ParseChat(body []byte, r *ChatRequest) error {
 	messages := r.Messages[:0]
-	r.Params, r.Messages, r.Tools = newParams(), nil, nil
+	r.Params, r.Messages, r.Tools, r.ToolChoice = newParams(), nil, nil, nil
 	maxTokens, maxCompletion := Unset, Unset
 	err := parseObject(body, func(s *scanner, key string) (err error) {
 		switch key {
@@ -96,6 +110,8 @@ func ParseChat(body []byte, r *ChatRequest) error {
 			r.Messages, err = parseMessages(s, messages[:0])
 		case "tools":
 			r.Tools, err = s.raw(key)
+		case "tool_choice":
+			r.ToolChoice, err = s.raw(key)
 		case "max_tokens":
 			maxTokens, err = s.integer(key)
 		case "max_completion_tokens":
@@ -112,7 +128,9 @@ func ParseChat(body []byte, r *ChatRequest) error {
 	return err
 }
 
-func newParams() Params { return Params{MaxTokens: Unset, N: 1} }
+func newParams() Params {
+	return Params{MaxTokens: Unset, N: 1, Sampling: DefaultSampling(), Thinking: Thinking{Budget: Unset}}
+}
 
 // field reads one of the shared fields, or skips an unknown one.
 func (p *Params) field(s *scanner, key string) (err error) {
@@ -137,8 +155,14 @@ func (p *Params) field(s *scanner, key string) (err error) {
 		p.CacheSalt, err = s.text(key)
 	case "return_token_ids":
 		p.ReturnTokenIDs, err = s.boolean(key)
+	case "priority":
+		p.Priority, err = s.signedOr(key, 0)
+	case "response_format", "structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar", "guided_json_object":
+		err = p.Structured.field(s, key)
+	case "chat_template_kwargs", "reasoning_effort", "thinking_token_budget", "reasoning":
+		err = p.Thinking.field(s, key)
 	default:
-		err = s.skip()
+		err = p.Sampling.field(s, key)
 	}
 	return err
 }
@@ -170,16 +194,26 @@ func parseStop(s *scanner) ([]string, error) {
 		}
 		return []string{one}, nil
 	}
+	all, err := s.texts("stop")
 	var stops []string
-	err := s.array("stop", func() error {
-		if s.peek() != '"' {
-			return s.mismatch("stop", "a string")
-		}
-		one, err := s.text("stop")
+	for _, one := range all {
 		if one != "" {
 			stops = append(stops, one)
 		}
+	}
+	return stops, err
+}
+
+// texts reads an array of strings.
+func (s *scanner) texts(field string) ([]string, error) {
+	var all []string
+	err := s.array(field, func() error {
+		if s.peek() != '"' {
+			return s.mismatch(field, "a string")
+		}
+		one, err := s.text(field)
+		all = append(all, one)
 		return err
 	})
-	return stops, err
+	return all, err
 }

@@ -3,51 +3,50 @@ package openai
 import (
 	"math"
 	"strconv"
-	"strings"
 )
 
-// parsePrompts reads a prompt in any of its four shapes.
-func parsePrompts(s *scanner, dst []Prompt) ([]Prompt, error) {
+// parsePrompts reads a prompt in any of its four shapes; name is the field's.
+func parsePrompts(s *scanner, name string, dst []Prompt) ([]Prompt, error) {
 	switch s.peek() {
 	case 'n':
 		return dst, s.skip()
 	case '"':
-		text, err := s.text("prompt")
+		text, err := s.text(name)
 		return append(dst, Prompt{Text: text}), err
 	case '[':
 	default:
-		return dst, s.mismatch("prompt", "a string, an array of strings, of token ids, or of arrays of token ids")
+		return dst, s.mismatch(name, "a string, an array of strings, of token ids, or of arrays of token ids")
 	}
 	switch s.peekInside() {
 	case '"':
-		return parseTextPrompts(s, dst)
+		return parseTextPrompts(s, name, dst)
 	case '[':
-		return parseTokenPrompts(s, dst)
+		return parseTokenPrompts(s, name, dst)
 	case ']':
 		return dst, s.skip()
 	}
-	tokens, err := s.tokens(reuseTokens(dst))
+	tokens, err := s.tokens(name, reuseTokens(dst))
 	return append(dst, Prompt{Tokens: tokens, IsTokens: true}), err
 }
 
-func parseTextPrompts(s *scanner, dst []Prompt) ([]Prompt, error) {
-	err := s.array("prompt", func() error {
+func parseTextPrompts(s *scanner, name string, dst []Prompt) ([]Prompt, error) {
+	err := s.array(name, func() error {
 		if s.peek() != '"' {
-			return s.mismatch("prompt["+strconv.Itoa(len(dst))+"]", "a string")
+			return s.mismatch(name+"["+strconv.Itoa(len(dst))+"]", "a string")
 		}
-		text, err := s.text("prompt")
+		text, err := s.text(name)
 		dst = append(dst, Prompt{Text: text})
 		return err
 	})
 	return dst, err
 }
 
-func parseTokenPrompts(s *scanner, dst []Prompt) ([]Prompt, error) {
-	err := s.array("prompt", func() error {
+func parseTokenPrompts(s *scanner, name string, dst []Prompt) ([]Prompt, error) {
+	err := s.array(name, func() error {
 		if s.peek() != '[' {
-			return s.mismatch("prompt["+strconv.Itoa(len(dst))+"]", "an array of token ids")
+			return s.mismatch(name+"["+strconv.Itoa(len(dst))+"]", "an array of token ids")
 		}
-		tokens, err := s.tokens(reuseTokens(dst))
+		tokens, err := s.tokens(name, reuseTokens(dst))
 		dst = append(dst, Prompt{Tokens: tokens, IsTokens: true})
 		return err
 	})
@@ -65,7 +64,7 @@ func reuseTokens(dst []Prompt) []uint32 {
 
 // tokens reads an array of token ids. This is the hot path of a server: a
 // prompt of 9,000 tokens is 50 kB of digits.
-func (s *scanner) tokens(dst []uint32) ([]uint32, error) {
+func (s *scanner) tokens(name string, dst []uint32) ([]uint32, error) {
 	if dst == nil {
 		dst = make([]uint32, 0, min(len(s.data)-s.pos, 1<<20)/5+1)
 	}
@@ -93,7 +92,7 @@ func (s *scanner) tokens(dst []uint32) ([]uint32, error) {
 		}
 		if digits == 0 || digits > 10 || n > math.MaxUint32 || i >= len(b) || (digits > 1 && b[start] == '0') {
 			s.pos = start
-			return dst, s.badToken(len(dst))
+			return dst, s.badToken(name, len(dst))
 		}
 		dst = append(dst, uint32(n))
 		i++
@@ -104,14 +103,14 @@ func (s *scanner) tokens(dst []uint32) ([]uint32, error) {
 			return dst, nil
 		default:
 			s.pos = start
-			return dst, s.badToken(len(dst) - 1)
+			return dst, s.badToken(name, len(dst)-1)
 		}
 	}
 }
 
 // badToken says what is wrong with the array element at the scanner's place:
 // bad JSON, or a value that is no token id.
-func (s *scanner) badToken(index int) error {
+func (s *scanner) badToken(name string, index int) error {
 	start := s.pos
 	if err := s.skip(); err != nil {
 		return err
@@ -120,71 +119,6 @@ func (s *scanner) badToken(index int) error {
 	if c := s.peek(); c != ',' && c != ']' {
 		return s.broken("',' or ']'")
 	}
-	return &RequestError{Field: "prompt[" + strconv.Itoa(index) + "]", Offset: start,
+	return &RequestError{Field: name + "[" + strconv.Itoa(index) + "]", Offset: start,
 		Found: clip(found), Expected: "a token id, an integer from 0 to 4294967295"}
-}
-
-// parseMessages reads the messages of a chat.
-func parseMessages(s *scanner, dst []Message) ([]Message, error) {
-	if s.null() {
-		return dst, nil
-	}
-	err := s.array("messages", func() error {
-		field := "messages[" + strconv.Itoa(len(dst)) + "]"
-		var m Message
-		err := s.object(field, func(key string) (err error) {
-			switch key {
-			case "role":
-				m.Role, err = s.text(field + ".role")
-			case "content":
-				m.Content, m.Parts, err = parseContent(s, field+".content")
-			default:
-				err = s.skip()
-			}
-			return err
-		})
-		dst = append(dst, m)
-		return err
-	})
-	return dst, err
-}
-
-// parseContent reads a message's content: a string, null, or typed parts.
-func parseContent(s *scanner, field string) (text string, others int, err error) {
-	if s.peek() != '[' {
-		text, err = s.text(field)
-		return text, 0, err
-	}
-	var texts []string
-	err = s.array(field, func() error {
-		if s.peek() == '"' { // some clients send bare strings as parts
-			one, err := s.text(field)
-			texts = append(texts, one)
-			return err
-		}
-		one, isText, err := parsePart(s, field)
-		if isText {
-			texts = append(texts, one)
-		} else {
-			others++
-		}
-		return err
-	})
-	return strings.Join(texts, "\n"), others, err
-}
-
-func parsePart(s *scanner, field string) (text string, isText bool, err error) {
-	kind := ""
-	err = s.object(field, func(key string) (err error) {
-		switch key {
-		case "type":
-			kind, err = s.text(field + ".type")
-		case "text":
-			text, err = s.text(field + ".text")
-		default:
-			err = s.skip()
-		}
-		return err
-	})
-	return text, kind == "text" || kind == "input_text", err
 }

@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"unicode/utf8"
 )
@@ -380,4 +381,32 @@ func (s *scanner) integerOr(field string, absent int64) (int64, error) {
 		return absent, &RequestError{Field: field, Offset: start, Found: clip(string(s.data[start:s.pos])), Expected: "an integer of at least 0"}
 	}
 	return n, nil
+}
+
+// signedOr is integerOr for integers of either sign.
+func (s *scanner) signedOr(field string, absent int64) (int64, error) {
+	x, err := s.floatOr(field, float64(absent))
+	if err == nil && (x != math.Trunc(x) || math.Abs(x) > 1<<53) {
+		return absent, &RequestError{Field: field, Offset: s.pos, Found: strconv.FormatFloat(x, 'g', -1, 64), Expected: "an integer"}
+	}
+	return int64(x), err
+}
+
+// floatOr reads a number; null is another value.
+func (s *scanner) floatOr(field string, absent float64) (float64, error) {
+	if s.null() {
+		return absent, nil
+	}
+	start := s.pos
+	if c := s.peek(); c != '-' && c-'0' > 9 {
+		return absent, s.mismatch(field, "a number")
+	}
+	if err := s.number(); err != nil {
+		return absent, err
+	}
+	x, err := strconv.ParseFloat(string(s.data[start:s.pos]), 64)
+	if err != nil {
+		return absent, &RequestError{Field: field, Offset: start, Found: clip(string(s.data[start:s.pos])), Expected: "a number of 64 bits"}
+	}
+	return x, nil
 }

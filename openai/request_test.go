@@ -20,7 +20,7 @@ import (
 func text(s string) openai.Prompt        { return openai.Prompt{Text: s} }
 func tokens(ids ...uint32) openai.Prompt { return openai.Prompt{Tokens: ids, IsTokens: true} }
 func params(set func(*openai.Params)) openai.Params {
-	p := openai.Params{MaxTokens: openai.Unset, N: 1}
+	p := openai.Params{MaxTokens: openai.Unset, N: 1, Sampling: openai.DefaultSampling(), Thinking: openai.Thinking{Budget: openai.Unset}}
 	if set != nil {
 		set(&p)
 	}
@@ -124,9 +124,10 @@ func TestParseChat(t *testing.T) {
 		{"string content", `{"messages":[{"role":"user","content":"hi"}]}`,
 			openai.ChatRequest{Params: params(nil), Messages: []openai.Message{{Role: "user", Content: "hi"}}}},
 		{"parts", `{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"u"}},{"text":"b","type":"text"}]}]}`,
-			openai.ChatRequest{Params: params(nil), Messages: []openai.Message{{Role: "user", Content: "a\nb", Parts: 1}}}},
+			openai.ChatRequest{Params: params(nil), Messages: []openai.Message{{Role: "user", Content: "a\nb", Parts: 1,
+				Media: []openai.Media{{At: 1, Ref: []byte("u")}}}}}},
 		{"tool call answer", `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"1"}]}],"tools":[{"type":"function"}]}`,
-			openai.ChatRequest{Params: params(nil), Messages: []openai.Message{{Role: "assistant"}}, Tools: []byte(`[{"type":"function"}]`)}},
+			openai.ChatRequest{Params: params(nil), Messages: []openai.Message{{Role: "assistant", ToolCalls: []byte(`[{"id":"1"}]`)}}, Tools: []byte(`[{"type":"function"}]`)}},
 		{"max_tokens", `{"max_tokens":5}`, openai.ChatRequest{Params: params(func(p *openai.Params) { p.MaxTokens = 5 })}},
 		{"max_completion_tokens first", `{"max_completion_tokens":9,"max_tokens":5}`,
 			openai.ChatRequest{Params: params(func(p *openai.Params) { p.MaxTokens = 9 })}},

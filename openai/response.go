@@ -9,8 +9,13 @@ import (
 type Chunk struct {
 	// Index is the choice's number.
 	Index int
-	// Text is the text, new or whole.
+	// Text is the text, new or whole; of a chat's event it counts where the two
+	// below are empty.
 	Text []byte
+	// Reasoning is the reasoning of a chat, Tools are its tool calls: in an
+	// event their next pieces.
+	Reasoning []byte
+	Tools     []Call
 	// Finish is the finish_reason, "" for null; Stop the stop string that
 	// ended the answer, "" for null.
 	Finish string
@@ -20,6 +25,26 @@ type Chunk struct {
 	TokenIDs  []uint32
 	// Usage, where not nil, is put into the event (continuous_usage_stats).
 	Usage *Usage
+}
+
+// Call is a call of a tool, or in an event the next piece of one.
+type Call struct {
+	// Index is the call's number.
+	Index int
+	// ID and Name are "" in all pieces but the first.
+	ID, Name string
+	// Arguments are JSON, or the next piece of it.
+	Arguments []byte
+}
+
+// Tail is what an answer says at its end.
+type Tail struct {
+	// Usage is the whole usage.
+	Usage Usage
+	// Fingerprint is the system_fingerprint.
+	Fingerprint string
+	// Times, where not nil, are vLLM's per-request metrics.
+	Times *ServerTimes
 }
 
 // ResponseWriter renders the answers of one request as vLLM does, byte for
@@ -69,8 +94,7 @@ func (w *ResponseWriter) AppendChunk(dst []byte, c *Chunk) []byte {
 	dst = append(append(dst, w.event...), `{"index":`...)
 	dst = strconv.AppendInt(dst, int64(c.Index), 10)
 	if w.chat {
-		dst = appendQuotedBytes(append(dst, `,"delta":{"content":`...), c.Text)
-		dst = append(dst, '}')
+		dst = appendDelta(append(dst, `,"delta":{`...), c)
 	} else {
 		dst = appendQuotedBytes(append(dst, `,"text":`...), c.Text)
 	}
@@ -88,10 +112,11 @@ func (w *ResponseWriter) AppendChunk(dst []byte, c *Chunk) []byte {
 
 // AppendUsage appends the event that ends a stream with include_usage: no
 // choices and the whole usage.
-func (w *ResponseWriter) AppendUsage(dst []byte, u Usage, fingerprint string) []byte {
+func (w *ResponseWriter) AppendUsage(dst []byte, t *Tail) []byte {
 	dst = append(append(dst, w.event...), ']')
-	dst = appendUsage(dst, &u)
-	dst = AppendQuoted(append(dst, `,"system_fingerprint":`...), fingerprint)
+	dst = appendUsage(dst, &t.Usage)
+	dst = appendTimes(dst, t)
+	dst = AppendQuoted(append(dst, `,"system_fingerprint":`...), t.Fingerprint)
 	return endEvent(dst)
 }
 
@@ -99,7 +124,7 @@ func (w *ResponseWriter) AppendUsage(dst []byte, u Usage, fingerprint string) []
 func AppendDone(dst []byte) []byte { return append(dst, "data: [DONE]\n\n"...) }
 
 // AppendAnswer appends the whole answer of a request that does not stream.
-func (w *ResponseWriter) AppendAnswer(dst []byte, choices []Chunk, u Usage, fingerprint string) []byte {
+func (w *ResponseWriter) AppendAnswer(dst []byte, choices []Chunk, t *Tail) []byte {
 	dst = append(dst, w.whole...)
 	for i := range choices {
 		if i > 0 {
@@ -107,8 +132,8 @@ func (w *ResponseWriter) AppendAnswer(dst []byte, choices []Chunk, u Usage, fing
 		}
 		dst = w.appendChoice(dst, &choices[i])
 	}
-	dst = AppendQuoted(append(dst, `],"service_tier":null,"system_fingerprint":`...), fingerprint)
-	dst = appendUsage(dst, &u)
+	dst = AppendQuoted(append(dst, `],"service_tier":null,"system_fingerprint":`...), t.Fingerprint)
+	dst = appendTimes(appendUsage(dst, &t.Usage), t)
 	if w.chat && len(choices) > 0 {
 		dst = appendIDs(append(dst, `,"prompt_logprobs":null,"prompt_token_ids":`...), choices[0].PromptIDs)
 	}
@@ -118,8 +143,7 @@ func (w *ResponseWriter) AppendAnswer(dst []byte, choices []Chunk, u Usage, fing
 func (w *ResponseWriter) appendChoice(dst []byte, c *Chunk) []byte {
 	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(c.Index), 10)
 	if w.chat {
-		dst = appendQuotedBytes(append(dst, `,"message":{"role":"assistant","content":`...), c.Text)
-		dst = append(dst, `,"refusal":null,"tool_calls":[],"reasoning":null}`...)
+		dst = appendMessage(append(dst, `,"message":{"role":"assistant","content":`...), c)
 	} else {
 		dst = appendQuotedBytes(append(dst, `,"text":`...), c.Text)
 	}
@@ -153,8 +177,21 @@ func appendUsage(dst []byte, u *Usage) []byte {
 	dst = strconv.AppendInt(append(dst, `,"completion_tokens":`...), u.Completion, 10)
 	if u.Cached != Unknown {
 		dst = strconv.AppendInt(append(dst, `,"prompt_tokens_details":{"cached_tokens":`...), u.Cached, 10)
+		dst = append(appendMedia(dst, u), '}')
+	}
+	if u.Reasoning != Unknown {
+		dst = strconv.AppendInt(append(dst, `,"completion_tokens_details":{"reasoning_tokens":`...), u.Reasoning, 10)
 		dst = append(dst, '}')
 	}
+	return append(dst, '}')
+}
+
+// appendMedia appends the tokens of media to a prompt's details.
+func appendMedia(dst []byte, u *Usage) []byte {
+	if u.Media == Unknown {
+		return dst
+	}
+	dst = strconv.AppendInt(append(dst, `,"multimodal_tokens":{"total":`...), u.Media, 10)
 	return append(dst, '}')
 }
 

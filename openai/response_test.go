@@ -41,7 +41,7 @@ func TestStreamBytesOfRealServer(t *testing.T) {
 		}
 		got = w.AppendChunk(got, &c)
 	}
-	got = w.AppendUsage(got, *usageOf(17, 3, 0), "vllm-0.32.0-a1743bc5")
+	got = w.AppendUsage(got, &openai.Tail{Usage: *usageOf(17, 3, 0), Fingerprint: "vllm-0.32.0-a1743bc5"})
 	got = openai.AppendDone(got)
 	if d := cmp.Diff(strings.TrimSpace(string(want)), strings.TrimSpace(string(got))); d != "" {
 		t.Errorf("sample − written +:\n%s", d)
@@ -63,7 +63,7 @@ func TestChatStreamBytes(t *testing.T) {
 			`{"index":0,"delta":{"content":"a\"b"},"logprobs":null,"finish_reason":null,"token_ids":null}]}`},
 		{"last", w.AppendChunk(nil, &openai.Chunk{Text: []byte("é"), Finish: "stop", Stop: "\n", TokenIDs: []uint32{3}}),
 			`{"index":0,"delta":{"content":"é"},"logprobs":null,"finish_reason":"stop","stop_reason":"\n","token_ids":[3]}]}`},
-		{"usage", w.AppendUsage(nil, *usageOf(2, 1, 0), "f"),
+		{"usage", w.AppendUsage(nil, &openai.Tail{Usage: *usageOf(2, 1, 0), Fingerprint: "f"}),
 			`],"usage":{"prompt_tokens":2,"total_tokens":3,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":0}},"system_fingerprint":"f"}`},
 	} {
 		if want := head + c.want + "\n\n"; string(c.got) != want {
@@ -84,7 +84,7 @@ func TestAnswersAreJSON(t *testing.T) {
 		for i, s := range texts {
 			choices[i] = openai.Chunk{Index: i, Text: []byte(s), Finish: "stop"}
 		}
-		body := w.AppendAnswer(nil, choices, *usageOf(1, 2, 3), "fp")
+		body := w.AppendAnswer(nil, choices, &openai.Tail{Usage: *usageOf(1, 2, 3), Fingerprint: "fp"})
 		var a struct {
 			ID      string
 			Choices []struct {

@@ -27,7 +27,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, g *generation) {
 		}
 	}
 	write := openai.NewResponseWriter(g.api, g.id, s.cfg.Model, g.created)
-	g.out = write.AppendAnswer(g.out[:0], choices, g.usage(), fingerprint)
+	g.out = write.AppendAnswer(g.out[:0], choices, &openai.Tail{Usage: g.usage(), Fingerprint: fingerprint})
 	if g.fault != "" && g.fault != "no_done" {
 		s.breakAnswer(w, r, g)
 		return

@@ -135,7 +135,7 @@ func (st *streamer) usage(q *sequence, output int) *openai.Usage {
 // appendEnd appends what follows the last token.
 func (st *streamer) appendEnd(dst []byte) []byte {
 	if st.g.params.IncludeUsage {
-		dst = st.write.AppendUsage(dst, st.g.usage(), fingerprint)
+		dst = st.write.AppendUsage(dst, &openai.Tail{Usage: st.g.usage(), Fingerprint: fingerprint})
 	}
 	if st.g.fault == "no_done" {
 		return dst
