@@ -20,9 +20,10 @@ const (
 type Output struct {
 	Choice  int
 	Channel Channel
-	// Tokens is how many tokens it brought, by the difference of the running
-	// usage of this event and the one before; Unknown where the server does
-	// not send one with each chunk, or where the event served several choices.
+	// Tokens is how many tokens it brought, tokens of earlier events without
+	// text included: as the event says (token_ids), or by the difference of the
+	// running usage since the last output. Unknown where the server tells
+	// neither, or where a running usage is shared by several choices' outputs.
 	Tokens int64
 }
 
@@ -42,13 +43,18 @@ const (
 type Stream struct {
 	// Capture asks for the text and the tool calls of choice 0.
 	Capture bool
+	// API, where set, is the one that was asked: an answer of another shape is
+	// not its answer.
+	API API
 
 	// Usage is the last usage that the stream told, HasUsage whether there was one.
 	Usage    Usage
 	HasUsage bool
+	// Times are what the stream told last of the server's own times.
+	Times ServerTimes
 	// Chunks counts the outputs by Channel, all choices.
 	Chunks [channels]int64
-	// Done says that [DONE] came.
+	// Done says that [DONE] or another terminal event came.
 	Done bool
 
 	chunk   Piece
@@ -68,6 +74,7 @@ type Stream struct {
 type choice struct {
 	index  int
 	finish string
+	held   int64 // tokens that came without text
 }
 
 // NewStream is a Stream at its start.
@@ -77,10 +84,10 @@ func NewStream() *Stream {
 	return s
 }
 
-// Reset makes s ready for another answer; it keeps its memory and Capture.
+// Reset makes s ready for another answer; it keeps its memory, Capture and API.
 func (s *Stream) Reset() {
 	*s = Stream{
-		Capture: s.Capture, Usage: NoUsage(), chunk: s.chunk,
+		Capture: s.Capture, API: s.API, Usage: NoUsage(), Times: NoTimes(), chunk: s.chunk,
 		outputs: s.outputs[:0], choices: s.choices[:0], text: s.text[:0], tools: s.tools[:0],
 	}
 }
@@ -99,7 +106,7 @@ func (s *Stream) Feed(ev Event) []Output {
 		return nil
 	}
 	if string(data) == "[DONE]" {
-		s.Done = true
+		s.Done = s.API != Responses // which has a terminal event of its own
 		return nil
 	}
 	s.events++
@@ -132,7 +139,14 @@ func (s *Stream) take(c *Piece) {
 		s.fail(c.Error)
 		return
 	}
-	if c.HasChoices || c.HasUsage {
+	if s.API != "" && c.Shape != ShapeNone && !c.Shape.answers(s.API) {
+		s.outputs = s.outputs[:0]
+		if s.broken == "" {
+			s.broken = fmt.Sprintf("event %d: found %s, which is no answer of the %s API", s.events, c.Shape, s.API)
+		}
+		return
+	}
+	if c.Shape != ShapeNone || c.HasUsage && s.choicesOnly() {
 		s.known++
 	}
 	s.outputs = s.outputs[:0]
@@ -142,26 +156,36 @@ func (s *Stream) take(c *Piece) {
 	if c.HasUsage {
 		s.Usage, s.HasUsage = s.Usage.merge(c.Usage), true
 	}
+	s.Times = s.Times.merge(c.Times)
 	s.count(c)
+	s.Done = s.Done || c.Over
 }
+
+// choicesOnly says whether the API is one whose chunks may hold a usage alone.
+func (s *Stream) choicesOnly() bool { return s.API == "" || ShapeChoices.answers(s.API) }
 
 func (s *Stream) part(p *Part) {
 	ch := s.choice(p.Index)
 	if p.FinishReason != nil {
 		ch.finish = Text(p.FinishReason)
 	}
-	channel := Content
+	channel, tokens := Content, p.Tokens
+	if tokens != Unknown {
+		tokens += ch.held
+	}
+	ch.held = 0
 	switch {
 	case p.Content != nil || p.Refusal != nil:
 	case p.Reasoning != nil:
 		channel = Reasoning
 	case len(p.Tools) > 0:
 		channel = ToolCall
-	default:
+	default: // tokens that gave no text yet are the next output's
+		ch.held = max(tokens, 0)
 		return
 	}
 	s.Chunks[channel]++
-	s.outputs = append(s.outputs, Output{Choice: p.Index, Channel: channel, Tokens: Unknown})
+	s.outputs = append(s.outputs, Output{Choice: p.Index, Channel: channel, Tokens: tokens})
 	if s.Capture && p.Index == 0 {
 		s.text = append(s.text, Text(p.Content)...)
 		for _, t := range p.Tools {
@@ -176,12 +200,13 @@ func (s *Stream) count(c *Piece) {
 	if c.HasUsage {
 		n = c.Usage.Completion
 	}
-	if len(s.outputs) == 1 && n != Unknown && s.running != Unknown && n >= s.running {
+	if len(s.outputs) == 0 { // its tokens are the next output's
+		return
+	}
+	if len(s.outputs) == 1 && s.outputs[0].Tokens == Unknown && n != Unknown && s.running != Unknown && n >= s.running {
 		s.outputs[0].Tokens = n - s.running
 	}
-	if n != Unknown || len(s.outputs) > 0 {
-		s.running = n
-	}
+	s.running = n
 }
 
 func (s *Stream) choice(index int) *choice {
@@ -226,7 +251,7 @@ func (s *Stream) Verdict(end error) (Verdict, string) {
 	case s.broken != "":
 		return BadResponse, s.broken
 	case s.known == 0 && (s.Done || s.events > 0):
-		return BadResponse, "no event held a choice or a usage"
+		return BadResponse, "no event held an answer"
 	case s.Done:
 		return Whole, ""
 	case s.finished() && end != nil:
@@ -236,7 +261,11 @@ func (s *Stream) Verdict(end error) (Verdict, string) {
 	case end != nil:
 		return Truncated, fmt.Sprintf("the answer broke off after %d outputs: %v", s.OutputChunks(), end)
 	}
-	return Truncated, fmt.Sprintf("the answer ended after %d outputs without finish_reason or [DONE]", s.OutputChunks())
+	last := "finish_reason or [DONE]"
+	if s.API == Responses || s.chunk.Shape == ShapeResponse {
+		last = "response.completed or another terminal event"
+	}
+	return Truncated, fmt.Sprintf("the answer ended after %d outputs without %s", s.OutputChunks(), last)
 }
 
 func (s *Stream) finished() bool {

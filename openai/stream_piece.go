@@ -9,9 +9,13 @@ import (
 	"strconv"
 )
 
-// Piece is one JSON object of an answer: a streamed chunk of completions or
-// chat completions, or a whole answer that came unstreamed.
+// Piece is one JSON object of an answer: an event of a stream, or a whole
+// answer that came unstreamed.
 type Piece struct {
+	// Shape is the API's whose answer it is made like.
+	Shape Shape
+	// Over says that the answer ends with it: a terminal event, or a whole answer.
+	Over bool
 	// Parts are the choices, in the chunk's order.
 	Parts []Part
 	// HasChoices tells "choices": [] from none.
@@ -20,6 +24,8 @@ type Piece struct {
 	// none ("usage": null is none).
 	Usage    Usage
 	HasUsage bool
+	// Times are what the server tells of its own times.
+	Times ServerTimes
 	// Error is the message of an error object, HasError whether there is one
 	// ("error": null is none).
 	Error    string
@@ -35,6 +41,9 @@ type Part struct {
 	Refusal      []byte
 	Tools        []ToolDelta
 	FinishReason []byte // raw JSON string, nil where there is none
+	// Tokens is how many tokens the chunk says it brought (token_ids, or TGI's
+	// token), Unknown where it does not.
+	Tokens int64
 }
 
 // ToolDelta is a fragment of a tool call: fragments of one Index belong together.
@@ -46,7 +55,7 @@ type ToolDelta struct {
 
 // reset empties the chunk and keeps its memory.
 func (c *Piece) reset() {
-	*c = Piece{Parts: c.Parts[:0], Usage: NoUsage()}
+	*c = Piece{Parts: c.Parts[:0], Usage: NoUsage(), Times: NoTimes()}
 }
 
 // Parse reads data into c, which is overwritten. What it keeps of data is not
@@ -66,6 +75,9 @@ var errNotObject = errors.New("not a JSON object")
 
 func (c *Piece) parseSlow(data []byte) error {
 	c.reset()
+	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '[' {
+		return c.parseArray(data)
+	}
 	var top object
 	if err := json.Unmarshal(data, &top); err != nil {
 		var kind *json.UnmarshalTypeError
@@ -81,10 +93,12 @@ func (c *Piece) parseSlow(data []byte) error {
 	if u, ok := asObject(top["usage"]); ok {
 		c.Usage, c.HasUsage = usageOf(u), true
 	}
+	c.Times = timesOf(top)
 	raw := top["choices"]
 	if isNull(raw) {
-		return nil
+		return c.otherShape(top)
 	}
+	c.Shape = ShapeChoices
 	var choices []json.RawMessage
 	if err := json.Unmarshal(raw, &choices); err != nil {
 		return errors.New("parse chunk: field choices: found no array")
@@ -101,7 +115,7 @@ func (c *Piece) parseSlow(data []byte) error {
 }
 
 func partOf(choice object) Part {
-	p := Part{Index: indexOf(choice["index"]), FinishReason: nonEmptyString(choice["finish_reason"])}
+	p := Part{Index: indexOf(choice["index"]), FinishReason: nonEmptyString(choice["finish_reason"]), Tokens: lengthOf(choice["token_ids"])}
 	delta, ok := asObject(choice["delta"])
 	if !ok {
 		delta, ok = asObject(choice["message"])
@@ -147,18 +161,6 @@ func appendTool(tools []ToolDelta, index int, fn object) []ToolDelta {
 		return tools
 	}
 	return append(tools, t)
-}
-
-func usageOf(u object) Usage {
-	prompt, _ := asObject(u["prompt_tokens_details"])
-	completion, _ := asObject(u["completion_tokens_details"])
-	return Usage{
-		Prompt:     countOf(u["prompt_tokens"]),
-		Completion: countOf(u["completion_tokens"]),
-		Total:      countOf(u["total_tokens"]),
-		Cached:     countOf(prompt["cached_tokens"]),
-		Reasoning:  countOf(completion["reasoning_tokens"]),
-	}
 }
 
 // errorOf finds an error object: under "error", or the object itself where its

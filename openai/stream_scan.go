@@ -17,6 +17,7 @@ func (c *Piece) parseFast(data []byte) bool {
 	c.reset()
 	s := &scan{b: data}
 	var seen keySet
+	var kind, delta []byte
 	s.object(func(key []byte) {
 		switch string(key) {
 		case "choices":
@@ -32,7 +33,18 @@ func (c *Piece) parseFast(data []byte) bool {
 			}
 		case "object":
 			seen.add(s, 3)
-			if string(s.value(0)) == `"error"` {
+			switch string(s.value(0)) {
+			case `"error"`, `"response"`:
+				s.fail = true
+			}
+		case "type":
+			seen.add(s, 4)
+			kind = s.text()
+		case "delta":
+			seen.add(s, 5)
+			delta = s.text()
+		case "token", "generated_text", "data", "results", "text", "metrics", "timings":
+			if !s.null() { // of another shape, or rare
 				s.fail = true
 			}
 		default:
@@ -40,7 +52,33 @@ func (c *Piece) parseFast(data []byte) bool {
 		}
 	})
 	s.space()
-	return !s.fail && s.i == len(s.b)
+	if s.fail || s.i != len(s.b) {
+		return false
+	}
+	if kind != nil && !c.HasChoices {
+		return c.scanned(kind, delta)
+	}
+	return kind == nil || c.HasChoices
+}
+
+// scanned takes a typed event; false where it is not one of those that are
+// sent often.
+func (c *Piece) scanned(kind, delta []byte) bool {
+	kind = kind[1 : len(kind)-1]
+	switch string(kind) {
+	case "response.output_text.delta":
+		c.Shape = ShapeResponse
+		c.delta(Content, delta, 0)
+	case "response.reasoning_text.delta", "response.reasoning_summary_text.delta":
+		c.Shape = ShapeResponse
+		c.delta(Reasoning, delta, 0)
+	case "transcript.text.delta":
+		c.Shape = ShapeTranscript
+		c.delta(Content, delta, 0)
+	default:
+		return false
+	}
+	return true
 }
 
 // keySet fails a scan at the second occurrence of a key that matters: which
@@ -58,9 +96,9 @@ func (c *Piece) scanChoices(s *scan) {
 	if s.null() {
 		return
 	}
-	c.HasChoices = true
+	c.HasChoices, c.Shape = true, ShapeChoices
 	s.array(func() {
-		c.Parts = append(c.Parts, Part{})
+		c.Parts = append(c.Parts, Part{Tokens: Unknown})
 		p := &c.Parts[len(c.Parts)-1]
 		var seen keySet
 		var text []byte
@@ -78,6 +116,9 @@ func (c *Piece) scanChoices(s *scan) {
 			case "finish_reason":
 				seen.add(s, 3)
 				p.FinishReason = s.text()
+			case "token_ids":
+				seen.add(s, 4)
+				p.Tokens = s.length()
 			case "message":
 				s.fail = true
 			default:
@@ -140,6 +181,8 @@ func (c *Piece) scanUsage(s *scan) {
 		case "total_tokens":
 			seen.add(s, 2)
 			c.Usage.Total = s.count()
+		case "input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details":
+			s.fail = true
 		case "prompt_tokens_details":
 			seen.add(s, 3)
 			c.Usage.Cached = s.detail("cached_tokens")
@@ -165,7 +208,27 @@ func (s *scan) detail(name string) int64 {
 			n = s.count()
 			return
 		}
-		s.value(0)
+		switch string(key) {
+		case "multimodal_tokens", mediaCounts[0], mediaCounts[1], mediaCounts[2]:
+			if !s.null() {
+				s.fail = true
+			}
+		default:
+			s.value(0)
+		}
+	})
+	return n
+}
+
+// length is the number of an array's elements, Unknown of null; other types fail.
+func (s *scan) length() int64 {
+	if s.null() {
+		return Unknown
+	}
+	n := int64(0)
+	s.array(func() {
+		s.value(1)
+		n++
 	})
 	return n
 }

@@ -41,7 +41,7 @@ var (
 	a       = delta(0, `"content":"A"`, "null")
 	b       = delta(0, `"content":"B"`, "null")
 	stop    = delta(0, ``, "stop")
-	counted = Usage{Prompt: 9, Completion: 3, Total: 12, Cached: Unknown, Reasoning: Unknown}
+	counted = Usage{Prompt: 9, Completion: 3, Total: 12, Cached: Unknown, Reasoning: Unknown, Media: Unknown}
 )
 
 var streamCases = []streamCase{
@@ -56,12 +56,12 @@ var streamCases = []streamCase{
 	{name: "S07 usage last", body: a + b + stop + usage9 + done, outputs: "0 0 -1|0 0 -1", usage: counted, finish: "stop", text: "AB"},
 	{name: "S08 null usage", body: `data: {"choices":[{"text":"x"}],"usage":null}` + "\n\n" + done, outputs: "0 0 -1", usage: NoUsage(), text: "x"},
 	{name: "S08 usage on every chunk", body: usageChunk("a", 1) + usageChunk("b", 5) + usageChunk("c", 9) + done,
-		outputs: "0 0 1|0 0 4|0 0 4", usage: Usage{5, 9, Unknown, Unknown, Unknown}, text: "abc"},
+		outputs: "0 0 1|0 0 4|0 0 4", usage: Usage{5, 9, Unknown, Unknown, Unknown, Unknown}, text: "abc"},
 	{name: "S08 usage now and then", body: usageChunk("a", 1) + a + usageChunk("c", 9) + usageChunk("d", 10) + done,
-		outputs: "0 0 1|0 0 -1|0 0 -1|0 0 1", usage: Usage{5, 10, Unknown, Unknown, Unknown}, text: "aAcd"},
+		outputs: "0 0 1|0 0 -1|0 0 -1|0 0 1", usage: Usage{5, 10, Unknown, Unknown, Unknown, Unknown}, text: "aAcd"},
 	{name: "S08 details only last", body: usageChunk("a", 1) +
 		`data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":0}}}` + "\n\n" + done,
-		outputs: "0 0 1", usage: Usage{5, 1, Unknown, 4, 0}, text: "a"},
+		outputs: "0 0 1", usage: Usage{5, 1, Unknown, 4, 0, Unknown}, text: "a"},
 	{name: "S09 error after content", body: a + a + a + `data: {"error":{"message":"engine died","code":500}}` + "\n\n" + done,
 		outputs: "0 0 -1|0 0 -1|0 0 -1", verdict: StreamError, message: "engine died (code 500)", usage: NoUsage(), text: "AAA"},
 	{name: "S09 error first", body: `data: {"error":{"message":"no room","type":"overloaded"}}` + "\n\n" + a + done,
@@ -85,6 +85,14 @@ var streamCases = []streamCase{
 		delta(0, `"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]`, "null") +
 		delta(0, `"tool_calls":[{"index":0,"function":{"arguments":""}}]`, "tool_calls") + done,
 		outputs: "0 2 -1|0 2 -1|0 2 -1", usage: NoUsage(), finish: "tool_calls"},
+	{name: "S15 token ids of each chunk", body: data(`{"choices":[{"text":"a","token_ids":[1]}]}`) + data(`{"choices":[{"text":"b c d e","token_ids":[2,3,4,5]}]}`) +
+		data(`{"choices":[{"text":"f","token_ids":[6,7,8,9],"finish_reason":"length"}]}`) + done, outputs: "0 0 1|0 0 4|0 0 4", usage: NoUsage(), finish: "length", text: "ab c d ef"},
+	{name: "S15 tokens of interleaved choices", body: data(`{"choices":[{"index":0,"text":"a","token_ids":[1]},{"index":1,"text":"b","token_ids":[2,3]}]}`) + done,
+		outputs: "0 0 1|1 0 2", usage: NoUsage(), text: "a"},
+	{name: "S17 a token without text", body: usageChunk("a", 1) + usageChunk("", 2) + usageChunk("é", 3) + done,
+		outputs: "0 0 1|0 0 2", usage: Usage{5, 3, Unknown, Unknown, Unknown, Unknown}, text: "aé"},
+	{name: "S17 a token id without text", body: data(`{"choices":[{"text":"a","token_ids":[1]}]}`) + data(`{"choices":[{"text":"","token_ids":[2,3]}]}`) +
+		data(`{"choices":[{"text":"é","token_ids":[4]}]}`) + done, outputs: "0 0 1|0 0 3", usage: NoUsage(), text: "aé"},
 	{name: "S18 two choices", body: a + delta(1, `"content":"x"`, "null") + b + delta(1, `"content":"y"`, "stop") + stop,
 		outputs: "0 0 -1|1 0 -1|0 0 -1|1 0 -1", message: "no [DONE]", usage: NoUsage(), finish: "stop", text: "AB"},
 	{name: "S18 one choice left open", body: a + delta(1, `"content":"y"`, "stop"), outputs: "0 0 -1|1 0 -1", verdict: Truncated, usage: NoUsage(), text: "A"},
@@ -95,9 +103,13 @@ var streamCases = []streamCase{
 	{name: "output after DONE", body: a + done + b, outputs: "0 0 -1", usage: NoUsage(), text: "A"},
 }
 
-func runStream(r io.Reader) (*Stream, string, error) {
+func runStream(body string, api API) (*Stream, string, error) {
+	return readStream(strings.NewReader(body), api)
+}
+
+func readStream(r io.Reader, api API) (*Stream, string, error) {
 	s := NewStream()
-	s.Capture = true
+	s.Capture, s.API = true, api
 	er := NewEventReader(r, 0)
 	var outs []string
 	for {
@@ -114,9 +126,9 @@ func runStream(r io.Reader) (*Stream, string, error) {
 	}
 }
 
-func (c *streamCase) check(t *testing.T, how string, r io.Reader) {
+func (c *streamCase) check(t *testing.T, how string, api API, r io.Reader) {
 	t.Helper()
-	s, outs, _ := runStream(r)
+	s, outs, _ := readStream(r, api)
 	verdict, message := s.Verdict(nil)
 	if outs != c.outputs || verdict != c.verdict || !strings.Contains(message, c.message) {
 		t.Errorf("%s: outputs %q, verdict %d %q; want %q, %d %q", how, outs, verdict, message, c.outputs, c.verdict, c.message)
@@ -129,18 +141,25 @@ func (c *streamCase) check(t *testing.T, how string, r io.Reader) {
 func TestStream(t *testing.T) {
 	for _, c := range streamCases {
 		t.Run(c.name, func(t *testing.T) {
-			c.check(t, "at once", strings.NewReader(c.body))
-			c.check(t, "byte by byte", iotest.OneByteReader(strings.NewReader(c.body)))
-			for i := range c.body {
-				c.check(t, "split", io.MultiReader(strings.NewReader(c.body[:i]), strings.NewReader(c.body[i:])))
-			}
+			c.split(t, "")
+			c.split(t, Chat)
 		})
+	}
+}
+
+// split checks the case however its bytes arrive.
+func (c *streamCase) split(t *testing.T, api API) {
+	t.Helper()
+	c.check(t, "at once", api, strings.NewReader(c.body))
+	c.check(t, "byte by byte", api, iotest.OneByteReader(strings.NewReader(c.body)))
+	for i := range c.body {
+		c.check(t, "split", api, io.MultiReader(strings.NewReader(c.body[:i]), strings.NewReader(c.body[i:])))
 	}
 }
 
 func TestStreamToolCallsJoin(t *testing.T) {
 	i := slices.IndexFunc(streamCases, func(c streamCase) bool { return c.name == "S14 tool calls" })
-	s, _, _ := runStream(strings.NewReader(streamCases[i].body))
+	s, _, _ := runStream(streamCases[i].body, "")
 	want := []ToolDelta{{0, "f", `{"a":1}`}}
 	if !slices.Equal(s.ToolCalls(), want) {
 		t.Errorf("got %+v, want %+v", s.ToolCalls(), want)
@@ -153,7 +172,7 @@ func TestStreamBrokenConnection(t *testing.T) {
 		body    string
 		verdict Verdict
 	}{{a, Truncated}, {a + stop, Whole}, {a + done, Whole}, {"", Truncated}} {
-		s, _, err := runStream(io.MultiReader(strings.NewReader(c.body), iotest.ErrReader(reset)))
+		s, _, err := readStream(io.MultiReader(strings.NewReader(c.body), iotest.ErrReader(reset)), Chat)
 		if got, message := s.Verdict(err); got != c.verdict {
 			t.Errorf("%q: got %d %q, want %d", c.body, got, message, c.verdict)
 		}
@@ -186,7 +205,7 @@ func TestStreamPlainJSON(t *testing.T) {
 }
 
 func TestStreamReset(t *testing.T) {
-	s, _, _ := runStream(strings.NewReader(a + `data: {"error":"x"}` + "\n\n" + usage9 + done))
+	s, _, _ := runStream(a+`data: {"error":"x"}`+"\n\n"+usage9+done, "")
 	s.Reset()
 	if v, _ := s.Verdict(nil); v != Truncated || s.Usage != NoUsage() || s.OutputChunks() != 0 || len(s.Text()) != 0 || !s.Capture {
 		t.Errorf("after Reset: %+v", s)
