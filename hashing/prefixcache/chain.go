@@ -7,9 +7,11 @@ const root = ^uint32(0)
 // get equal numbers, new ones the next number from 0 on. A block's number
 // stands for its whole path from the prompt's start.
 //
-// It is a hash table that holds only numbers; the keys are beside it, the id
-// in a list and the predecessor in path. Its parts grow one by one, so that
-// growing leaves little behind.
+// The blocks that one prompt brings follow each other, so the first successor
+// of block n is nearly always n+1, which one look finds. The others are in a
+// hash table that holds only numbers; the keys are beside it, the id in a list
+// and the predecessor in path. Its parts grow one by one, so that growing
+// leaves little behind.
 type chain struct {
 	parts [chainParts]chainPart
 	ids   list[uint64]
@@ -29,6 +31,15 @@ type chainPart struct {
 
 // number gives the number of the block id after the block parent.
 func (c *chain) number(parent uint32, id uint64) uint32 {
+	n := uint32(c.ids.n)
+	next := parent + 1 // 0 after root, which is no successor of it
+	if next < n && parent < n && c.ids.at(int(next)) == id && c.path.follows(next) {
+		return next
+	}
+	if next == n && parent < n { // the newest block has no successors yet
+		c.add(parent, id)
+		return n
+	}
 	h := chainHash(parent, id)
 	p := &c.parts[h>>(64-chainPartBits)]
 	if p.used*4 >= len(p.slots)*3 {
@@ -36,17 +47,21 @@ func (c *chain) number(parent uint32, id uint64) uint32 {
 	}
 	at := p.slot(h)
 	for ; p.slots[at] != 0; at = p.after(at) {
-		n := p.slots[at] - 1
-		if c.ids.at(int(n)) == id && c.path.parent(n) == parent {
-			return n
+		known := p.slots[at] - 1
+		if c.ids.at(int(known)) == id && c.path.parent(known) == parent {
+			return known
 		}
 	}
-	n := uint32(c.ids.n)
-	c.ids.add(id)
-	c.path.add(parent)
+	c.add(parent, id)
 	p.slots[at] = n + 1
 	p.used++
 	return n
+}
+
+// add appends the next block.
+func (c *chain) add(parent uint32, id uint64) {
+	c.ids.add(id)
+	c.path.add(parent)
 }
 
 // grow makes room in a part for half as many blocks again.

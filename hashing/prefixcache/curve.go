@@ -2,9 +2,12 @@ package prefixcache
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // Policy names what a cache evicts.
@@ -48,39 +51,61 @@ type Point struct {
 }
 
 // Curve computes the hits of each policy at each capacity, policies in the
-// order given and capacities within them, requests from warmup on.
+// order given and capacities within them, requests from warmup on. It works on
+// as many processors as there are; the result does not depend on it.
 func (s *Sequence) Curve(policies []Policy, capacities []int, warmup int) ([]Point, error) {
-	var points []Point
+	points := make([]Point, 0, len(policies)*len(capacities))
+	var tasks []func(*workspace)
 	for _, p := range policies {
-		hits, err := s.policy(p, warmup)
-		if err != nil {
-			return nil, err
+		if !slices.Contains(Policies(), p) {
+			return nil, fmt.Errorf("simulate cache: unknown policy %q", p)
 		}
+		row := points[len(points) : len(points)+len(capacities)]
 		for _, c := range capacities {
-			n, err := hits(c)
-			if err != nil {
-				return nil, fmt.Errorf("simulate %s cache of %d blocks: %w", p, c, err)
-			}
-			points = append(points, Point{Policy: p, Capacity: c, HitTokens: n})
+			points = append(points, Point{Policy: p, Capacity: c})
+		}
+		if p == PolicyLRU {
+			tasks = append(tasks, func(*workspace) { // one pass for all
+				curve := s.LRU(warmup)
+				for i := range row {
+					row[i].HitTokens = curve.HitTokens(row[i].Capacity)
+				}
+			})
+			continue
+		}
+		for i := range row {
+			tasks = append(tasks, func(w *workspace) { row[i].HitTokens = s.simulate(p, row[i].Capacity, warmup, w) })
 		}
 	}
+	parallel(tasks)
 	return points, nil
 }
 
-// policy gives the function from capacity to hit tokens.
-func (s *Sequence) policy(p Policy, warmup int) (func(capacity int) (int64, error), error) {
+// simulate runs one of the policies that take a pass for each capacity.
+func (s *Sequence) simulate(p Policy, capacity, warmup int, w *workspace) int64 {
 	switch p {
-	case PolicyLRU:
-		curve := s.LRU(warmup)
-		return func(c int) (int64, error) { return curve.HitTokens(c), nil }, nil
 	case PolicyFIFO:
-		return func(c int) (int64, error) { return s.FIFO(c, warmup), nil }, nil
+		return s.fifo(capacity, warmup, w)
 	case PolicyOptimal:
-		return func(c int) (int64, error) { return s.Optimal(c, warmup), nil }, nil
-	case PolicyVLLM:
-		return func(c int) (int64, error) { return s.VLLM(c, warmup) }, nil
+		return s.optimal(capacity, warmup, w)
+	default:
+		return s.vllm(capacity, warmup, w)
 	}
-	return nil, fmt.Errorf("simulate cache: unknown policy %q", p)
+}
+
+// parallel runs the tasks, each once, on all processors.
+func parallel(tasks []func(*workspace)) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(tasks)) {
+		workers.Go(func() {
+			var w workspace
+			for i := next.Add(1); i <= int64(len(tasks)); i = next.Add(1) {
+				tasks[i-1](&w)
+			}
+		})
+	}
+	workers.Wait()
 }
 
 // Sweep is the default list of capacities: doubling, the last one holding

@@ -129,6 +129,11 @@ func BenchmarkMooncake(b *testing.B) {
 			s.LRU(warmup)
 		}
 	})
+	b.Run("VLLM", func(b *testing.B) {
+		for b.Loop() {
+			s.VLLM(5637, warmup)
+		}
+	})
 	b.Run("FIFO", func(b *testing.B) {
 		for b.Loop() {
 			s.FIFO(5637, warmup)

@@ -5,9 +5,11 @@ const never = ^uint32(0)
 
 // nextUses gives the position of the next occurrence of each position's block.
 func (s *Sequence) nextUses() []uint32 {
-	if s.next != nil {
-		return s.next
-	}
+	s.nextOnce.Do(func() { s.next = s.findNextUses() })
+	return s.next
+}
+
+func (s *Sequence) findNextUses() []uint32 {
 	seen := make([]uint32, s.unique) // position + 1 of the latest occurrence
 	next := make([]uint32, s.blocks)
 	s.each(0, func(r *request) {
@@ -20,23 +22,25 @@ func (s *Sequence) nextUses() []uint32 {
 			next[at] = never
 		}
 	})
-	s.next = next
 	return next
 }
 
 // Optimal counts the hit tokens of a cache of capacity blocks under Belady's
 // policy, requests from warmup on.
-//
-// A block that is held is known by its next use alone, so the cache is a set
-// of positions: a block is there if its own position is in the set. Blocks
-// without a next use never count and are the first to go; the set leaves them
-// out, which changes no hit.
 func (s *Sequence) Optimal(capacity, warmup int) int64 {
+	return s.optimal(capacity, warmup, &workspace{})
+}
+
+// optimal keeps a set of positions: a block that is held is known
+// by its next use alone, so it is there if its own position is in the set.
+// Blocks without a next use never count and are the first to go; the set leaves
+// them out, which changes no hit.
+func (s *Sequence) optimal(capacity, warmup int, w *workspace) int64 {
 	if capacity < 1 {
 		return 0
 	}
 	next := s.nextUses()
-	held := newPositions(len(next))
+	held := w.positions(len(next))
 	size := 0
 	var hits int64
 	s.each(warmup, func(r *request) {

@@ -35,10 +35,27 @@ func (p *path) parent(n uint32) uint32 {
 	return p.to.at(i)
 }
 
+// follows says that the predecessor of block n is n-1.
+func (p *path) follows(n uint32) bool { return p.jumps.at(int(n/64))>>(n%64)&1 == 0 }
+
 // walk fills dst with the path that ends in block last.
 func (p *path) walk(dst []uint32, last uint32) {
-	for i := len(dst) - 1; i >= 0; i-- {
-		dst[i] = last
-		last = p.parent(last)
+	for i := len(dst) - 1; i >= 0; {
+		// Down to the nearest jump, or to the start of its word.
+		jumps := p.jumps.at(int(last/64)) & (2<<(last%64) - 1)
+		first := last &^ 63
+		if jumps != 0 {
+			first |= uint32(bits.Len64(jumps)) - 1
+		}
+		for at := last; i >= 0; at-- {
+			dst[i] = at
+			i--
+			if at == first {
+				break
+			}
+		}
+		if i >= 0 {
+			last = p.parent(first)
+		}
 	}
 }

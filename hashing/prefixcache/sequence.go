@@ -3,23 +3,31 @@ package prefixcache
 import (
 	"fmt"
 	"math"
+	"sync"
 )
 
-// maxBlocks is the number of blocks that a Sequence can hold.
-const maxBlocks = math.MaxUint32 - 1
+const (
+	// maxSpaces is the number of name spaces that blocks can be told apart by.
+	maxSpaces = 1 << 16
+	// maxBlocks is the number of blocks and requests that a Sequence can hold.
+	maxBlocks = math.MaxUint32 - maxSpaces
+)
 
 // flatBlocks is the number of blocks up to which a frozen Sequence spells them
 // out, which is faster to go through.
 const flatBlocks = 1 << 22
 
 // Sequence is the prefix blocks of a trace's requests, in its order. Fill it
-// with Add, then ask for Ideal, LRU, FIFO or Optimal. It is for one goroutine.
+// with Add, then ask for Ideal, LRU, FIFO, Optimal or VLLM. Add is for one
+// goroutine; once frozen, a Sequence may be asked by several.
 //
 // A block stands for its whole path, so a request is kept as its last block
 // and their count. A million requests of 8 blocks that nobody shares take some
-// 140 MB, and 25 MB once frozen.
+// 100 MB, and 25 MB once frozen.
 type Sequence struct {
 	blockSize int
+	group     int   // blocks of the trace that make one block here
+	fine      chain // the trace's blocks, where a block here is several of them
 	chain     chain
 	last      list[uint32] // the last block of each request, by its number in chain
 	ends      list[uint32] // where each request's blocks end
@@ -30,47 +38,82 @@ type Sequence struct {
 	longest   int
 	flat      []uint32 // all blocks of all requests, where they are few
 	next      []uint32 // for Optimal, made when first needed
+	nextOnce  sync.Once
 }
 
 // NewSequence starts a sequence of blocks of blockSize tokens.
-func NewSequence(blockSize int) (*Sequence, error) {
+func NewSequence(blockSize int) (*Sequence, error) { return NewGrouped(blockSize, 1) }
+
+// NewGrouped starts a sequence of blocks that are group blocks of the trace
+// each, of blockSize tokens. Of a prompt whose blocks are no multiple of group
+// the last block is the blocks that are left, equal only to the same ones.
+func NewGrouped(blockSize, group int) (*Sequence, error) {
 	if blockSize < 1 {
 		return nil, fmt.Errorf("make block sequence: found block size %d, expected 1 or more", blockSize)
 	}
-	return &Sequence{blockSize: blockSize}, nil
+	if group < 1 || blockSize > math.MaxInt/group {
+		return nil, fmt.Errorf("make block sequence: found groups of %d blocks, expected 1 or more", group)
+	}
+	return &Sequence{blockSize: blockSize * group, group: group}, nil
 }
 
 // Add appends one request: the ids of its prompt's blocks, all full but maybe
 // the last, and its tokens. Where the input tokens are unknown (negative), all
 // blocks count as full; a negative output is unknown and taken as 0.
 func (s *Sequence) Add(ids []uint64, input, output int64) error {
-	if s.blocks+len(ids) > maxBlocks {
-		return fmt.Errorf("add request: more than %d blocks in a trace", maxBlocks)
+	return s.AddIn(0, ids, input, output)
+}
+
+// AddIn appends one request, as Add, whose blocks are those of a name space:
+// requests of different spaces, from 0 to 65,535, share no block.
+func (s *Sequence) AddIn(space int, ids []uint64, input, output int64) error {
+	if space < 0 || space >= maxSpaces {
+		return fmt.Errorf("add request: found name space %d, expected 0 to %d", space, maxSpaces-1)
+	}
+	if s.blocks+len(ids)+s.last.n >= maxBlocks {
+		return fmt.Errorf("add request: more than %d blocks and requests in a trace", maxBlocks)
 	}
 	if input > math.MaxUint32 || output > math.MaxUint32 {
 		return fmt.Errorf("add request: found %d input and %d output tokens, expected at most %d", input, output, math.MaxUint32)
 	}
 	if input < 0 {
-		input = int64(len(ids)) * int64(s.blockSize)
+		input = int64(len(ids)) * int64(s.blockSize/s.group)
 	}
-	at := root
-	for _, id := range ids {
-		at = s.chain.number(at, id)
-	}
-	s.blocks += len(ids)
-	s.last.add(at)
+	last, n := s.number(root-uint32(space), ids)
+	s.blocks += n
+	s.last.add(last)
 	s.ends.add(uint32(s.blocks))
 	s.input.add(uint32(input))
 	s.output.add(uint32(max(output, 0)))
 	s.unique = s.chain.ids.n
-	s.longest = max(s.longest, len(ids))
+	s.longest = max(s.longest, n)
 	return nil
+}
+
+// number finds a prompt's last block, and how many there are.
+func (s *Sequence) number(from uint32, ids []uint64) (last uint32, n int) {
+	last = from
+	if s.group == 1 {
+		for _, id := range ids {
+			last = s.chain.number(last, id)
+		}
+		return last, len(ids)
+	}
+	fine := from
+	for i, id := range ids {
+		fine = s.fine.number(fine, id)
+		if (i+1)%s.group == 0 || i == len(ids)-1 {
+			last = s.chain.number(last, uint64(fine))
+			n++
+		}
+	}
+	return last, n
 }
 
 // Freeze gives back the memory that only Add needs. Add must not be called
 // after it.
 func (s *Sequence) Freeze() {
-	s.chain.parts, s.chain.ids = [chainParts]chainPart{}, list[uint64]{}
+	s.chain.parts, s.chain.ids, s.fine = [chainParts]chainPart{}, list[uint64]{}, chain{}
 	if s.flat != nil || s.blocks > flatBlocks {
 		return
 	}
