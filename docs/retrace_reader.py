@@ -249,6 +249,8 @@ def result_chunk(n, columns):
     for c, name in TIMES:
         fields[name] = [None if v is None else v * 1000 for v in col.ints(c)]
     gaps = nested(col, "gn", lambda k: zip(col.ints("gw", n=k), col.ints("gt", n=k)), ("wait", "tokens"))
+    tries = nested(col, "yn", lambda k: zip(col.ints("ys", n=k), col.ints("yw", n=k), col.ints("yh", 0, k),
+                                            col.texts("yc", k)), ("sent", "wait", "status", "class"))
     moments = {name: col.ints(c) for c, name in MOMENTS}
     for i in range(n):
         r = {name: values[i] for name, values in fields.items()}
@@ -268,6 +270,7 @@ def result_chunk(n, columns):
                 first_output = v
             r[name] = None if v is None else v * 1000
         r["gaps"] = [{"wait": None if g["wait"] is None else g["wait"] * 1000, "tokens": g["tokens"]} for g in gaps[i]]
+        r["tries"] = [{**t, **{k: None if t[k] is None else t[k] * 1000 for k in ("sent", "wait")}} for t in tries[i]]
         yield r
 
 

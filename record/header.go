@@ -80,6 +80,40 @@ type Run struct {
 	Overhead int64
 	// Planned is the number of requests in the plan of this shard.
 	Planned int64
+	// Load says how the requests were made to arrive and what else was sent.
+	Load Load
+}
+
+// Load is the part of Run that shapes the load. Rates are in requests a second;
+// 0 and "" stand for what was not asked for.
+type Load struct {
+	// Arrival names the law of arrivals ("recorded", "poisson", …), RampUp that
+	// of its growth from RampStart to RampEnd.
+	Arrival    string
+	Rate       float64
+	Burstiness float64
+	RampUp     string
+	RampStart  float64
+	RampEnd    float64
+	// Overflow says what MaxConcurrency does with a request beyond it: "queue" or
+	// "shed". MaxInFlight is the limit of those served and waiting.
+	Overflow    string
+	MaxInFlight int
+	// Assistant is "live" where later turns held the server's own answers,
+	// FailedTurn "stop" or "continue" where turns waited for others.
+	Assistant  string
+	FailedTurn string
+	// MaxDelay bounds the delays of turns, 0 not at all.
+	MaxDelay time.Duration
+	// WarmUp is how many requests warmed the server up before the origin,
+	// ProbeRate the rate of the probes beside the load.
+	WarmUp    int64
+	ProbeRate float64
+	// Retries is how often a request may be made again, RetryMaxTime for how long.
+	Retries      int
+	RetryMaxTime time.Duration
+	// Repeat, from 1, is which of Repeats runs this is; 0 of 0 for a single one.
+	Repeat, Repeats int
 }
 
 // Footer closes a container that was closed in good order.

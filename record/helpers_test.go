@@ -177,6 +177,9 @@ func genResult(t *rapid.T) Result {
 	r.Connect = at.Draw(t, "connect")
 	r.ServerQueue, r.ServerPrefill, r.ServerDecode = at.Draw(t, "queue"), at.Draw(t, "prefill"), at.Draw(t, "decode")
 	r.Gaps = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Gap { return Gap{at.Draw(t, "wait"), anyInt.Draw(t, "tokens")} }), 0, 5).Draw(t, "gaps")
+	r.Tries = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Try {
+		return Try{at.Draw(t, "sent"), at.Draw(t, "pause"), int(anyInt.Draw(t, "status")), text.Draw(t, "class")}
+	}), 0, 3).Draw(t, "tries")
 	r.ID, r.Session, r.Model, r.Kind = text.Draw(t, "id"), text.Draw(t, "session"), text.Draw(t, "model"), text.Draw(t, "kind")
 	r.Class, r.Reason, r.Error, r.FinishReason = text.Draw(t, "class"), text.Draw(t, "reason"), text.Draw(t, "error"), text.Draw(t, "finish")
 	r.Turn, r.Status, r.Attempts = int(anyInt.Draw(t, "turn")), int(anyInt.Draw(t, "status")), int(anyInt.Draw(t, "attempts"))

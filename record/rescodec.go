@@ -98,6 +98,7 @@ var resultColumns = slices.Concat(
 		resultTime("vd", func(r *Result) *time.Duration { return &r.ServerDecode }),
 		gapCount, gapWait, gapTokens, resultOutput,
 	},
+	resultTries,
 	countColumns(),
 	momentColumns(),
 )

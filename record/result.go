@@ -129,7 +129,11 @@ type Result struct {
 	BytesSent     int64
 	BytesReceived int64
 	Reused        bool
-	Attempts      int
+	// Attempts counts how often it was made, Tries lists those that failed and
+	// were made again because retries were asked for. Sent is that of the first
+	// attempt, what follows that of the last.
+	Attempts int
+	Tries    []Try
 	// Output is the answer's text, only where it was asked for.
 	Output []byte
 }

@@ -68,7 +68,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 			f.SetBool(true)
 		}
 	}
-	full.Gaps, full.Output = []Gap{{1000, 2}}, []byte("out")
+	full.Gaps, full.Output, full.Tries = []Gap{{1000, 2}}, []byte("out"), []Try{{1000, 2000, 429, ClassHTTP429}, {NoTime, NoTime, 0, ""}}
 	for i := range v.NumField() {
 		r := full
 		f := reflect.ValueOf(&r).Elem().Field(i)

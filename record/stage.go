@@ -173,7 +173,13 @@ func (s *resultStage) add(r *Result, size int) {
 	for _, m := range c.moments() {
 		*m = wholeMicros(*m)
 	}
-	c.Connect = wholeMicros(c.Connect)
+	for _, d := range []*time.Duration{&c.Connect, &c.ServerQueue, &c.ServerPrefill, &c.ServerDecode} {
+		*d = wholeMicros(*d)
+	}
+	c.Tries = slices.Clone(r.Tries)
+	for i := range c.Tries {
+		c.Tries[i].Sent, c.Tries[i].Wait = wholeMicros(c.Tries[i].Sent), wholeMicros(c.Tries[i].Wait)
+	}
 	c.Gaps = s.gaps.copy(r.Gaps)
 	for i := range c.Gaps {
 		c.Gaps[i].Wait = wholeMicros(c.Gaps[i].Wait)
@@ -191,7 +197,7 @@ func wholeMicros(d time.Duration) time.Duration {
 }
 
 func resultBytes(r *Result) int {
-	return int(unsafe.Sizeof(Gap{}))*len(r.Gaps) + len(r.Output) + len(r.ID) + len(r.Session) +
+	return int(unsafe.Sizeof(Gap{}))*len(r.Gaps) + int(unsafe.Sizeof(Try{}))*len(r.Tries) + len(r.Output) + len(r.ID) + len(r.Session) +
 		len(r.Model) + len(r.Kind) + len(r.Class) + len(r.Reason) + len(r.Error) + len(r.FinishReason)
 }
 

@@ -50,6 +50,44 @@ type wireRun struct {
 	ServerBlockSize int      `cbor:"server_block_size,omitempty"`
 	Overhead        int64    `cbor:"overhead,omitempty"`
 	Planned         int64    `cbor:"planned,omitempty"`
+	wireLoad
+}
+
+// wireLoad is Load as it stands in the map of the run.
+type wireLoad struct {
+	Arrival      string  `cbor:"arrival,omitempty"`
+	Rate         float64 `cbor:"rate,omitempty"`
+	Burstiness   float64 `cbor:"burstiness,omitempty"`
+	RampUp       string  `cbor:"ramp_up,omitempty"`
+	RampStart    float64 `cbor:"ramp_start,omitempty"`
+	RampEnd      float64 `cbor:"ramp_end,omitempty"`
+	Overflow     string  `cbor:"overflow,omitempty"`
+	MaxInFlight  int     `cbor:"max_in_flight,omitempty"`
+	Assistant    string  `cbor:"assistant,omitempty"`
+	FailedTurn   string  `cbor:"failed_turn,omitempty"`
+	MaxDelay     int64   `cbor:"max_delay,omitempty"`
+	WarmUp       int64   `cbor:"warm_up,omitempty"`
+	ProbeRate    float64 `cbor:"probe_rate,omitempty"`
+	Retries      int     `cbor:"retries,omitempty"`
+	RetryMaxTime int64   `cbor:"retry_max_time,omitempty"`
+	Repeat       int     `cbor:"repeat,omitempty"`
+	Repeats      int     `cbor:"repeats,omitempty"`
+}
+
+func loadToWire(l *Load) wireLoad {
+	return wireLoad{
+		Arrival: l.Arrival, Rate: l.Rate, Burstiness: l.Burstiness, RampUp: l.RampUp, RampStart: l.RampStart, RampEnd: l.RampEnd,
+		Overflow: l.Overflow, MaxInFlight: l.MaxInFlight, Assistant: l.Assistant, FailedTurn: l.FailedTurn, MaxDelay: int64(l.MaxDelay),
+		WarmUp: l.WarmUp, ProbeRate: l.ProbeRate, Retries: l.Retries, RetryMaxTime: int64(l.RetryMaxTime), Repeat: l.Repeat, Repeats: l.Repeats,
+	}
+}
+
+func (l *wireLoad) load() Load {
+	return Load{
+		Arrival: l.Arrival, Rate: l.Rate, Burstiness: l.Burstiness, RampUp: l.RampUp, RampStart: l.RampStart, RampEnd: l.RampEnd,
+		Overflow: l.Overflow, MaxInFlight: l.MaxInFlight, Assistant: l.Assistant, FailedTurn: l.FailedTurn, MaxDelay: time.Duration(l.MaxDelay),
+		WarmUp: l.WarmUp, ProbeRate: l.ProbeRate, Retries: l.Retries, RetryMaxTime: time.Duration(l.RetryMaxTime), Repeat: l.Repeat, Repeats: l.Repeats,
+	}
 }
 
 // wireFooter is Footer as it stands in the file.
@@ -111,7 +149,7 @@ func encodeHeader(h Header) ([]byte, error) {
 			URLs: r.URLs, Proxy: r.Proxy, Insecure: r.Insecure, Model: r.Model, API: r.API, Prompt: r.Prompt,
 			Sessions: r.Sessions, Speed: r.Speed, Shard: r.Shard, Shards: r.Shards, Salt: r.Salt,
 			MaxConcurrency: r.MaxConcurrency, MaxLag: int64(r.MaxLag), ServerBlockSize: r.ServerBlockSize,
-			Overhead: r.Overhead, Planned: r.Planned,
+			Overhead: r.Overhead, Planned: r.Planned, wireLoad: loadToWire(&r.Load),
 		}
 		if !r.Start.IsZero() {
 			w.Run.Start = r.Start.UTC().Format(time.RFC3339Nano)
@@ -167,7 +205,7 @@ func (w *wireHeader) header() (Header, error) {
 			URLs: r.URLs, Proxy: r.Proxy, Insecure: r.Insecure, Model: r.Model, API: r.API, Prompt: r.Prompt,
 			Sessions: r.Sessions, Speed: r.Speed, Shard: r.Shard, Shards: r.Shards, Salt: r.Salt,
 			MaxConcurrency: r.MaxConcurrency, MaxLag: time.Duration(r.MaxLag), ServerBlockSize: r.ServerBlockSize,
-			Overhead: r.Overhead, Planned: r.Planned,
+			Overhead: r.Overhead, Planned: r.Planned, Load: r.load(),
 		}
 		if r.Start != "" {
 			start, err := time.Parse(time.RFC3339Nano, r.Start)
