@@ -1,5 +1,7 @@
 package prefixcache
 
+import "sort"
+
 // LRUCurve holds the LRU hits of every capacity.
 type LRUCurve struct {
 	// hits[c] are the hit tokens of a cache of c blocks; the last one holds
@@ -18,8 +20,35 @@ func (c *LRUCurve) HitTokens(capacity int) int64 {
 // Enough is the smallest capacity that hits as much as any larger one.
 func (c *LRUCurve) Enough() int { return max(len(c.hits)-1, 0) }
 
+// Reaching is the smallest capacity that hits at least so many tokens, and
+// whether there is one.
+func (c *LRUCurve) Reaching(tokens int64) (capacity int, ok bool) {
+	if tokens <= 0 {
+		return 0, true
+	}
+	at := sort.Search(len(c.hits), func(i int) bool { return c.hits[i] >= tokens })
+	return at, at < len(c.hits)
+}
+
+// Reuse is neighbouring blocks of a prompt that an endless cache hits and that
+// the same earlier request was the last to use.
+type Reuse struct {
+	// Request uses blocks that Earlier had used before it; both are indices
+	// from 0 in the order of the trace.
+	Request, Earlier int
+	// Blocks is how many there are.
+	Blocks int
+	// Distance is the smallest LRU cache in blocks that hits the first of them,
+	// its stack distance. Each further one takes a cache of one block more.
+	Distance int
+}
+
 // LRU counts the hit tokens of LRU caches of every capacity in one pass,
 // requests from warmup on.
+func (s *Sequence) LRU(warmup int) *LRUCurve { return s.LRUReuses(warmup, nil) }
+
+// LRUReuses counts as LRU does and, where visit is not nil, tells it every
+// reuse, in the order of the trace.
 //
 // A request touches its blocks from the last to the first, so a block's last
 // touch is always later than that of every block which follows it in a prompt:
@@ -27,61 +56,100 @@ func (c *LRUCurve) Enough() int { return max(len(c.hits)-1, 0) }
 // run that a cache of c blocks hits is simply the blocks with a distance of at
 // most c. Blocks touched one after the other by one request and not since
 // stand side by side on the stack, so one look-up serves them all.
-func (s *Sequence) LRU(warmup int) *LRUCurve {
+func (s *Sequence) LRUReuses(warmup int, visit func(Reuse)) *LRUCurve {
 	last := make([]uint32, s.unique) // time of last touch + 1, 0 for never
 	stack := newStack(s.blocks)
-	c := &LRUCurve{hits: []int64{0}}
-	var now uint32
+	steps := newSteps(s.unique, int64(s.blockSize))
+	index := -1
 	s.each(warmup, func(r *request) {
-		var dist int
-		var before uint32 // last[] of the block before
-		for i, b := range r.blocks {
-			t := last[b]
-			if t == 0 {
-				break
-			}
-			if i > 0 && t == before-1 {
-				dist++
-			} else {
-				dist = stack.from(int(t - 1))
-			}
-			before = t
+		index++
+		taken := 0 // blocks of this request that are off the stack, all touched later than the next
+		for taken < len(r.blocks) && last[r.blocks[taken]] != 0 {
+			n, high := neighbours(r.blocks[taken:], last)
+			dist := stack.from(int(high-1)) + taken
+			stack.clear(int(high)-n, int(high))
+			taken += n
 			if r.measured {
-				c.add(dist, s.hitTokens(i+1, r.input)-s.hitTokens(i, r.input))
+				steps.add(dist, n, min(int64(taken)*steps.size-r.input, int64(n)*steps.size))
+				if visit != nil {
+					visit(Reuse{Request: index, Earlier: s.requestAt(high - 1), Blocks: n, Distance: dist})
+				}
 			}
 		}
-		s.touch(r.blocks, last, stack)
-		now += uint32(len(r.blocks))
+		now := uint32(r.start + len(r.blocks))
 		for i, b := range r.blocks {
 			last[b] = now - uint32(i)
 		}
-		stack.set(int(now)-len(r.blocks), int(now))
+		stack.push(len(r.blocks))
 	})
-	for i := 1; i < len(c.hits); i++ {
-		c.hits[i] += c.hits[i-1]
-	}
-	return c
+	return steps.curve()
 }
 
-// touch takes a request's blocks from the stack, neighbours together.
-func (s *Sequence) touch(blocks []uint32, last []uint32, stack *stack) {
-	for i := 0; i < len(blocks) && last[blocks[i]] != 0; {
-		high := last[blocks[i]] // times high-1 down to low-1
-		low := high
-		for i++; i < len(blocks) && last[blocks[i]] == low-1 && low > 1; i++ {
-			low--
+// neighbours counts the leading blocks that one request touched one after the
+// other and none did since, and gives the first one's time + 1. Two requests
+// never make such a row: the later one would have touched the first block of
+// its prompt last, which has no block before it.
+func neighbours(blocks []uint32, last []uint32) (n int, high uint32) {
+	high = last[blocks[0]]
+	for n = 1; n < len(blocks) && last[blocks[n]] == high-uint32(n) && high > uint32(n); n++ {
+	}
+	return n, high
+}
+
+// requestAt is the request whose blocks are at a position.
+func (s *Sequence) requestAt(position uint32) int {
+	return sort.Search(s.ends.n, func(i int) bool { return s.ends.at(i) > position })
+}
+
+// steps adds up the hits of LRU caches: steps[d] is what a cache of d blocks
+// hits more than one of d-1 blocks does, kept as differences, so that a row of
+// equal steps is two numbers.
+type steps struct {
+	size        int64 // tokens of a block
+	differences []int64
+	missing     []missing
+	top         int // the largest distance
+}
+
+// missing are tokens that a block lacks to be full.
+type missing struct {
+	dist   int
+	tokens int64
+}
+
+func newSteps(unique int, size int64) *steps {
+	return &steps{size: size, differences: make([]int64, unique+2)}
+}
+
+// add counts n blocks, the first of which hits from dist blocks on, the next
+// from one more, of which the last ones lack so many tokens in all.
+func (s *steps) add(dist, n int, lack int64) {
+	s.differences[dist] += s.size
+	s.differences[dist+n] -= s.size
+	for at := dist + n - 1; lack > 0; at-- {
+		s.missing = append(s.missing, missing{at, min(lack, s.size)})
+		lack -= s.size
+	}
+	s.top = max(s.top, dist+n-1)
+}
+
+// curve is the sum of the steps.
+func (s *steps) curve() *LRUCurve {
+	hits := s.differences[:s.top+1]
+	var step int64
+	for i := range hits {
+		step += hits[i]
+		hits[i] = step
+	}
+	for _, m := range s.missing {
+		hits[m.dist] -= m.tokens
+	}
+	end := 1 // distances that hit no token are no steps
+	for i := 1; i < len(hits); i++ {
+		if hits[i] != 0 {
+			end = i + 1
 		}
-		stack.clear(int(low)-1, int(high))
+		hits[i] += hits[i-1]
 	}
-}
-
-// add counts tokens that a cache of dist blocks or more hits.
-func (c *LRUCurve) add(dist int, tokens int64) {
-	if tokens == 0 {
-		return
-	}
-	if n := dist + 1 - len(c.hits); n > 0 {
-		c.hits = append(c.hits, make([]int64, n)...)
-	}
-	c.hits[dist] += tokens
+	return &LRUCurve{hits: hits[:end]}
 }

@@ -41,22 +41,26 @@ func TestPositionsAgainstMap(t *testing.T) {
 // TestStackAgainstSlice counts the members from a time on beside a plain slice.
 func TestStackAgainstSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const n = 400
+		const n = 1000
 		s := newStack(n)
-		member := make([]bool, n)
-		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			a := rapid.IntRange(0, n-1).Draw(t, "from")
-			want := !member[a]
+		var member []bool
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			if more := rapid.IntRange(0, min(200, n-len(member))).Draw(t, "push"); more > 0 {
+				s.push(more)
+				for range more {
+					member = append(member, true)
+				}
+			}
+			if len(member) == 0 {
+				continue
+			}
+			a := rapid.IntRange(0, len(member)-1).Draw(t, "from")
 			b := a
-			for limit := rapid.IntRange(a+1, n).Draw(t, "to"); b < limit && member[b] != want; b++ {
-				member[b] = want
+			for limit := rapid.IntRange(a, len(member)).Draw(t, "to"); b < limit && member[b]; b++ {
+				member[b] = false
 			}
-			if want {
-				s.set(a, b)
-			} else {
-				s.clear(a, b)
-			}
-			at := rapid.IntRange(0, n-1).Draw(t, "at")
+			s.clear(a, b)
+			at := rapid.IntRange(0, len(member)-1).Draw(t, "at")
 			count := 0
 			for _, m := range member[at:] {
 				if m {
