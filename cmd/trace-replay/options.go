@@ -49,6 +49,8 @@ type options struct {
 	seed                     int64
 	dryRun, json             bool
 
+	arrival arrivalFlags
+
 	source    *formats.Flags
 	selection *formats.SelectionFlags
 }
@@ -69,6 +71,7 @@ func (o *options) bind() *pflag.FlagSet {
 	f.IntVar(&o.serverBlock, "server-block-size", 0, "`N`: tokens in the server's prefix block, for predicted hits; default: from /metrics")
 	o.selection = formats.BindSelection(f)
 	o.source = formats.BindFlags(f)
+	o.arrival.bind(f)
 	f.StringVar(&o.sessions, "sessions", "", "`MODE`: when later turns leave, open (each at its own time) or closed (after its parent's end); default: open, closed where the trace's turns have delays only")
 	f.StringVar(&o.startAt, "start-at", "", "`TIME`: the wall-clock time of the schedule's origin, RFC 3339, the same for all shards of a run; default: at once")
 	f.IntVar(&o.maxConcurrency, "max-concurrency", 0, "`N`: let as many requests run at once, the others wait in line; default: no limit")
@@ -89,7 +92,7 @@ func (o *options) bind() *pflag.FlagSet {
 	f.BoolVar(&o.insecure, "insecure", false, "do not check the server's certificate")
 	f.StringVar(&o.proxy, "proxy", "", "`URL`: send through this HTTP proxy; the environment's proxies are never used")
 	f.BoolVar(&o.saveOutput, "save-output", false, "keep the answers' text in the recording")
-	f.Int64Var(&o.seed, "seed", 0, "`N`: of what the built-in server draws at random; recorded")
+	f.Int64Var(&o.seed, "seed", 0, "`N`: of all that is drawn at random, arrivals too; recorded")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and send nothing")
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON, with --dry-run the plan")
 	return f
@@ -214,9 +217,14 @@ func (o *options) config() (replay.Config, error) {
 	if err != nil {
 		return replay.Config{}, err
 	}
+	law, err := o.arrival.law()
+	if err != nil {
+		return replay.Config{}, err
+	}
 	c := replay.Config{
 		API: openai.API(o.api), Model: o.model, Prompt: replay.PromptMode(o.prompt),
 		Salt: o.salt, VocabLo: lo, VocabHi: hi, ServerBlockSize: o.serverBlock,
+		Placing: replay.Placing{Law: law}, Seed: o.seed,
 		Sessions: replay.SessionMode(o.sessions), StartAt: start,
 		MaxConcurrency: o.maxConcurrency, MaxInFlight: o.inFlight,
 		Timeout: o.timeout, MaxDuration: o.maxDuration, Grace: o.grace, ReadyTimeout: o.ready,

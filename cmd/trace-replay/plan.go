@@ -16,19 +16,24 @@ import (
 	"retrace/internal/plural"
 	"retrace/record"
 	"retrace/replay"
+	"retrace/replay/arrival"
 )
 
 // plan reads the trace once, decides what it decides, and prints the plan.
 func (c *command) plan(ctx context.Context, trace *formats.Trace, cfg *replay.Config) (*survey, error) {
-	plan, err := look(trace.Requests(), func() bool { return ctx.Err() != nil })
+	stopped := func() bool { return ctx.Err() != nil }
+	plan, err := look(trace.Requests(), cfg, stopped)
 	if err != nil {
 		return nil, err
 	}
 	cfg.Header = trace.Header
-	if cfg.Sessions == "" {
-		cfg.Sessions = replay.Open
-		if plan.delayOnly > 0 && plan.timedTurns == 0 {
-			cfg.Sessions = replay.Closed
+	plan.whole.settle(cfg)
+	if err := c.o.fits(plan, cfg); err != nil {
+		return nil, cli.UsageError{Err: err}
+	}
+	if cfg.Placing.Law.Replaces() {
+		if err := plan.retime(cfg.LineUp(trace.Requests()), stopped); err != nil {
+			return nil, err
 		}
 	}
 	if err := plan.choosePrompt(cfg); err != nil {
@@ -194,6 +199,35 @@ type planReport struct {
 	OrphanTurns   int64            `json:"orphan_turns"`
 	NotSent       map[string]int64 `json:"not_sent"`
 	Salt          string           `json:"salt"`
+	Arrival       planArrival      `json:"arrival"`
+}
+
+// planArrival is the law of a plan's arrivals: null where it has no such figure.
+type planArrival struct {
+	Name       string   `json:"name"`
+	RateRPS    *float64 `json:"rate_rps"`
+	Burstiness *float64 `json:"burstiness"`
+	RampUp     *string  `json:"ramp_up"`
+	StartRPS   *float64 `json:"ramp_start_rps"`
+	EndRPS     *float64 `json:"ramp_end_rps"`
+	Seed       int64    `json:"seed"`
+}
+
+func arrivalReport(cfg *replay.Config) planArrival {
+	l := cfg.Placing.Law
+	a := planArrival{Name: string(l.Name()), Seed: cfg.Seed}
+	if l.Rate > 0 {
+		a.RateRPS = &l.Rate
+	}
+	if l.Kind == arrival.Gamma {
+		b := l.Shape()
+		a.Burstiness = &b
+	}
+	if l.RampUp != arrival.Level {
+		ramp := string(l.RampUp)
+		a.RampUp, a.StartRPS, a.EndRPS = &ramp, &l.Start, &l.End
+	}
+	return a
 }
 
 // planCache is what a plan's prompts can hit, in tokens.
@@ -211,6 +245,7 @@ func (s *survey) report(cfg *replay.Config, p *replay.Prediction) *planReport {
 		Schema: planSchema, Requests: s.requests, Sessions: s.sessions, SessionMode: string(cfg.Sessions), Speed: cfg.Speed,
 		InputTokens: s.input, InputUnknown: s.inputUnknown, OutputTokens: s.output, OutputUnknown: s.outputNot, NoOutput: s.zero,
 		Prompt: string(cfg.Prompt), APIs: s.apis(cfg), Bodies: s.byAPI, OrphanTurns: p.Orphans, NotSent: p.Left, Salt: cfg.Salt,
+		Arrival: arrivalReport(cfg),
 	}
 	if s.timed {
 		first, last := s.first.Seconds()/cfg.Speed, s.last.Seconds()/cfg.Speed

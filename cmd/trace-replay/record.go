@@ -175,7 +175,7 @@ func (r *runner) started(t replay.Target) error {
 		Model: t.Model, API: r.plan.apiNames(&r.cfg), Prompt: string(r.cfg.Prompt), Sessions: string(r.cfg.Sessions),
 		Speed: r.cfg.Speed, Shard: r.cfg.Shard, Shards: max(r.part.Shards, 1), Salt: r.cfg.Salt,
 		MaxConcurrency: r.o.maxConcurrency, MaxLag: r.o.maxLag,
-		ServerBlockSize: t.ServerBlockSize, Overhead: t.Overhead, Planned: r.plan.requests,
+		ServerBlockSize: t.ServerBlockSize, Overhead: t.Overhead, Planned: r.plan.requests, Load: r.load(t),
 	}
 	h.RunID = runID(&h, r.o, r.part)
 	if t.Overhead > 0 {

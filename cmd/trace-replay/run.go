@@ -154,7 +154,9 @@ func (c *command) main(ctx context.Context, source formats.Options) int {
 		return c.fail(err)
 	}
 	cfg.Speed, source.Select.Speed = source.Select.Speed, 1
-	cfg.Shard = source.Select.Shard
+	part := source.Select
+	cfg.Shard, cfg.Shards = part.Shard, part.Shards
+	source.Select.Shard, source.Select.Shards = 0, 0 // the arrival law comes before the shard
 	source.Interrupted = func() bool { return ctx.Err() != nil }
 	trace, err := formats.Open([]string{c.o.trace}, source)
 	if err != nil {
@@ -189,7 +191,7 @@ func (c *command) main(ctx context.Context, source formats.Options) int {
 		return c.fail(err)
 	}
 	c.checkDescriptors(plan)
-	r := &runner{command: c, cfg: cfg, part: source.Select, plan: plan}
+	r := &runner{command: c, cfg: cfg, part: part, plan: plan}
 	r.part.Speed = cfg.Speed
 	code := r.replay(ctx, trace)
 	if lossy && code == exitOK {

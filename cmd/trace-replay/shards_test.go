@@ -110,7 +110,7 @@ func TestRunIDs(t *testing.T) {
 	for _, args := range []string{
 		"", "--limit 24", // neither is a shard
 		"--shard 0/3", "--shard 0/2 --seed 1", "--shard 0/2 --salt x", "--shard 0/2 --limit 20", "--shard 0/2 --start 5ms",
-		"--shard 0/2 --max-output-tokens 1", "--shard 0/2 --speed 99",
+		"--shard 0/2 --max-output-tokens 1", "--shard 0/2 --arrival poisson --rate 1000", "--shard 0/2 --speed 99",
 	} {
 		got := id(strings.Fields(args)...)
 		if before, found := seen[got]; found {

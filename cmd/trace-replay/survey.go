@@ -25,27 +25,103 @@ type survey struct {
 	inputUnknown, outputNot int64
 	zero, increments        int64
 	byAPI                   map[string]int64 // bodies
-	// delayOnly counts turns that have a delay and no time of their own,
-	// timedTurns later turns that have one.
-	delayOnly, timedTurns int64
-	arrivals              int64 // requests with a time of their own
+	delays                  int64            // requests that have a delay
+	arrivals                int64            // requests with a time of their own
+	whole                   whole
 }
 
 func newSurvey() *survey { return &survey{byAPI: map[string]int64{}} }
 
+// whole is what all shards of a trace must agree on.
+type whole struct {
+	// delayOnly counts turns that have a delay and no time of their own, arrivals
+	// requests with a time, heads those that begin a session, moves the others
+	// that have a time.
+	delayOnly, timedTurns, arrivals, heads, moves int64
+}
+
+func (w *whole) add(r *record.Request, head, later bool) {
+	if head {
+		w.heads++
+	}
+	switch {
+	case r.Arrival != record.NoTime:
+		w.arrivals++
+		if later {
+			w.timedTurns++
+		}
+		if !head {
+			w.moves++
+		}
+	case r.Delay != record.NoTime:
+		w.delayOnly++
+	}
+}
+
+// settle decides the mode of sessions, and how many requests an arrival law places.
+func (w *whole) settle(cfg *replay.Config) {
+	if cfg.Sessions == "" {
+		cfg.Sessions = replay.Open
+		if w.delayOnly > 0 && w.timedTurns == 0 {
+			cfg.Sessions = replay.Closed
+		}
+	}
+	cfg.Placing.Count = w.arrivals
+	if cfg.Sessions == replay.Closed {
+		cfg.Placing.Count, cfg.Placing.Moves = w.heads, w.moves > 0
+	}
+}
+
+// retime takes the times anew, as the arrival law has them.
+func (s *survey) retime(reqs iter.Seq2[record.Request, error], stop func() bool) error {
+	s.timed, s.arrivals, s.first, s.last = false, 0, 0, 0
+	n := 0
+	for r, err := range reqs {
+		if err != nil {
+			return err
+		}
+		if r.Arrival != record.NoTime {
+			s.time(r.Arrival)
+		}
+		if n++; n%lookEvery == 0 && stop() {
+			return errInterrupted
+		}
+	}
+	return nil
+}
+
+func (s *survey) time(at time.Duration) {
+	if !s.timed {
+		s.first, s.last, s.timed = at, at, true
+	}
+	s.first, s.last = min(s.first, at), max(s.last, at)
+	s.arrivals++
+}
+
 // lookEvery is how many requests lie between two looks at an interruption.
 const lookEvery = 4096
 
-// look reads the trace once.
-func look(reqs iter.Seq2[record.Request, error], stop func() bool) (*survey, error) {
+// look reads the trace once: all of it for what the shards must agree on, the
+// configured shard for the rest.
+func look(reqs iter.Seq2[record.Request, error], cfg *replay.Config, stop func() bool) (*survey, error) {
 	s := newSurvey()
+	heads := replay.NewHeads()
 	seen := map[string]struct{}{}
+	n := 0
 	for r, err := range reqs {
 		if err != nil {
 			return nil, err
 		}
-		s.add(&r, seen)
-		if s.requests%lookEvery == 0 && stop() {
+		head := heads.Add(&r)
+		later := !head || r.Turn > 1 || r.Parent != ""
+		s.whole.add(&r, head, later)
+		if record.ShardOf(&r, cfg.Shards) == cfg.Shard {
+			if r.Session != "" {
+				seen[r.Session] = struct{}{}
+			}
+			s.add(&r, later)
+		}
+		if n++; n%lookEvery == 0 && stop() {
 			return s, errInterrupted
 		}
 	}
@@ -53,26 +129,13 @@ func look(reqs iter.Seq2[record.Request, error], stop func() bool) (*survey, err
 	return s, nil
 }
 
-func (s *survey) add(r *record.Request, seen map[string]struct{}) {
+func (s *survey) add(r *record.Request, later bool) {
 	s.requests++
-	later := r.Turn > 1 || r.Parent != ""
-	if r.Session != "" {
-		if _, known := seen[r.Session]; known {
-			later = true
-		}
-		seen[r.Session] = struct{}{}
-	}
 	if r.Arrival != record.NoTime {
-		if !s.timed {
-			s.first, s.last, s.timed = r.Arrival, r.Arrival, true
-		}
-		s.first, s.last = min(s.first, r.Arrival), max(s.last, r.Arrival)
-		s.arrivals++
-		if later {
-			s.timedTurns++
-		}
-	} else if r.Delay != record.NoTime {
-		s.delayOnly++
+		s.time(r.Arrival)
+	}
+	if r.Delay != record.NoTime {
+		s.delays++
 	}
 	s.input += max(r.InputTokens, 0)
 	s.output += max(r.OutputTokens, 0)
@@ -120,6 +183,13 @@ func (s *survey) print(w io.Writer, o *options, cfg *replay.Config) {
 	}
 	if rate := s.mean(); rate > 0 {
 		fmt.Fprintf(w, ", %s requests/s", perSecond(rate*cfg.Speed))
+	}
+	if cfg.Placing.Law.Replaces() {
+		what := "requests"
+		if cfg.Sessions == replay.Closed {
+			what = "first turns of sessions"
+		}
+		fmt.Fprintf(w, "\nplan: %s arrive by law: %v, seed %d", what, cfg.Placing.Law, cfg.Seed)
 	}
 	fmt.Fprintf(w, "\nplan: %s", plural.Of(s.input, "input token"))
 	if s.inputUnknown > 0 {

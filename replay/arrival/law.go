@@ -70,7 +70,7 @@ func (l Law) Validate() error {
 	}
 	if !l.drawn() {
 		if l.Rate != 0 || l.RampUp != Level || l.Start != 0 || l.End != 0 {
-			return fmt.Errorf("arrival %q has no rate: want constant, poisson or gamma with one", l.name())
+			return fmt.Errorf("arrival %q has no rate: want constant, poisson or gamma with one", l.Name())
 		}
 		return nil
 	}
@@ -102,7 +102,8 @@ func (l Law) validateRamp() error {
 
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-func (l Law) name() Kind {
+// Name is the law's kind, Recorded where none is set.
+func (l Law) Name() Kind {
 	if l.Kind == "" {
 		return Recorded
 	}
@@ -126,9 +127,9 @@ func (l Law) Fits(n int64) error {
 
 // String is the law in words.
 func (l Law) String() string {
-	text := string(l.name())
+	text := string(l.Name())
 	if l.Kind == Gamma {
-		text += fmt.Sprintf(" of burstiness %v", l.shape())
+		text += fmt.Sprintf(" of burstiness %v", l.Shape())
 	}
 	switch {
 	case l.RampUp != Level:
@@ -139,7 +140,8 @@ func (l Law) String() string {
 	return text
 }
 
-func (l Law) shape() float64 {
+// Shape is the burstiness that holds, 1 where none is set.
+func (l Law) Shape() float64 {
 	if l.Kind == Gamma && l.Burstiness != 0 {
 		return l.Burstiness
 	}
@@ -206,7 +208,7 @@ func (l Law) delay(i, n int64, source *rand.Rand) float64 {
 	case Poisson:
 		return source.ExpFloat64() * mean
 	case Gamma:
-		b := l.shape()
+		b := l.Shape()
 		return gamma(b, source) * mean / b
 	}
 	return mean
