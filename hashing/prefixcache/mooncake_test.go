@@ -83,6 +83,32 @@ func TestMooncakeIdeal(t *testing.T) {
 	}
 }
 
+// TestMooncakeServer: a real vLLM server that got the first 200 requests, inputs
+// cut to 4,096 tokens, counted 671,702 prompt tokens, of which 122,288 were
+// cached at a block size of 16 and 122,208 at 32.
+func TestMooncakeServer(t *testing.T) {
+	whole := readMooncake(t, 200)
+	for size, want := range map[int64]int64{16: 122_288, 32: 122_208} {
+		s, _ := NewSequence(int(size))
+		whole.each(0, func(r *request) {
+			input := min(r.input, 4096)
+			var ids []uint64
+			for at := int64(0); at < input; at += size {
+				ids = append(ids, uint64(r.blocks[at/512])*512+uint64(at%512))
+			}
+			if err := s.Add(ids, input, 16); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got := s.Ideal(0); got.ServerTokens != want || got.Tokens != 671_702 {
+			t.Errorf("blocks of %d: got %d of %d tokens, want %d of 671702", size, got.ServerTokens, got.Tokens, want)
+		}
+		if got := s.VLLM(1<<20, 0); got != want {
+			t.Errorf("blocks of %d, vllm: got %d tokens, want %d", size, got, want)
+		}
+	}
+}
+
 func TestMooncakeCurve(t *testing.T) {
 	// From kvcache-simulator 0.1.3 (PyPI), its C++ core, warm-up 0.5: of
 	// 67,915,607 tokens. The last capacity holds every reused block.

@@ -154,16 +154,23 @@ func (s *Sequence) each(warmup int, f func(*request)) {
 	var r request
 	for i := range s.ends.n {
 		end := int(s.ends.at(i))
-		if s.flat != nil {
-			r.blocks = s.flat[r.start:end]
-		} else {
-			r.blocks = buf[:end-r.start]
-			s.chain.path.walk(r.blocks, s.last.at(i))
-		}
+		r.blocks = s.blocksOf(i, r.start, buf)
 		r.input, r.output, r.measured = int64(s.input.at(i)), int64(s.output.at(i)), i >= warmup
 		f(&r)
 		r.start = end
 	}
+}
+
+// blocksOf are the blocks of request i, which start at a position among all
+// blocks; buf has room for those of the longest request.
+func (s *Sequence) blocksOf(i, start int, buf []uint32) []uint32 {
+	end := int(s.ends.at(i))
+	if s.flat != nil {
+		return s.flat[start:end]
+	}
+	buf = buf[:end-start]
+	s.chain.path.walk(buf, s.last.at(i))
+	return buf
 }
 
 // hitTokens are the tokens of a run of leading blocks of a prompt.
