@@ -118,6 +118,14 @@ type Config struct {
 	// error the run stops sending, and Run returns that error; the results that
 	// are still to come go to Sink as before.
 	Sink func(*record.Result) error
+	// Series, if set, takes what the servers' /metrics say before, during and
+	// after the run: series of one point each, labelled with record.ReplicaLabel.
+	// It is never called twice at once, but beside Sink; its first error ends
+	// the run as Sink's does.
+	Series func(*record.Series) error
+	// MetricsInterval is the time from one look at /metrics to the next, default
+	// 1 s; negative: no look at all.
+	MetricsInterval time.Duration
 	// Prepared, if set, is called once the server is known, before the origin is
 	// chosen: it may take its time. Target.Start is not known yet.
 	Prepared func(Target) error
@@ -183,6 +191,7 @@ func (c *Config) fill() {
 	setDefault(&c.ReadyTimeout, defaultReadyTimeout)
 	setDefault(&c.ZeroOutput, ZeroOne)
 	setDefault(&c.LookAhead, defaultLookAhead)
+	setDefault(&c.MetricsInterval, defaultMetricsInterval)
 	if c.Prompt == "" {
 		c.Prompt = Tokens
 		if c.API == openai.Chat {

@@ -41,6 +41,7 @@ type engine struct {
 	planner  *prompt.Planner
 	predict  []*prompt.Predictor // one a server, nil where nothing is predicted
 	target   Target
+	metrics  *scraper // nil where nobody takes series
 	scrub    scrubber
 	queue    *queue
 	slots    *slots
@@ -110,6 +111,7 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 	next, stop := iter.Pull2(cfg.lineUp(reqs))
 	defer stop()
 	first := pull(next) // an unsorted trace is sorted before the clock runs
+	e.metrics.before(ctx)
 	if late := time.Until(cfg.StartAt); !cfg.StartAt.IsZero() && late < 0 {
 		return Outcome{Target: e.target}, fmt.Errorf("start at %s: %w, it is %s now", cfg.StartAt.Format(time.RFC3339), ErrStartPassed,
 			time.Now().In(cfg.StartAt.Location()).Format(time.RFC3339))
@@ -118,6 +120,7 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 	if probe != nil {
 		shift(probe, time.Duration(e.clock.shift.Load()))
 	}
+	e.metrics.settleOrigin(time.Duration(e.clock.shift.Load()))
 	e.target.Start = e.clock.wall()
 	if cfg.Started != nil {
 		if err := cfg.Started(e.target); err != nil {
@@ -135,6 +138,7 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 // close lets go of what a run holds.
 func (e *engine) close() {
 	e.alarm.close()
+	e.metrics.close()
 	e.client.close()
 }
 
@@ -186,8 +190,11 @@ func newEngine(cfg Config) (*engine, error) {
 	if e.bodies, err = newBodies(&e.cfg, maker, cfg.Model); err != nil {
 		return nil, err
 	}
-	e.client, err = newClient(&e.cfg, e.clock)
-	return e, err
+	if e.client, err = newClient(&e.cfg, e.clock); err != nil {
+		return nil, err
+	}
+	e.metrics = newScraper(e)
+	return e, nil
 }
 
 // run drives everything from the first request to the last result.
@@ -209,6 +216,7 @@ func (e *engine) run(ctx context.Context, probe *record.Result, reqs iter.Seq2[p
 	over := make(chan struct{})
 	crew.Go(func() { e.pace(over) })
 	crew.Go(func() { e.watch(ctx, over) })
+	crew.Go(func() { e.metrics.watch(ctx, over) })
 
 	e.feed(reqs)
 	e.jobs.Wait()

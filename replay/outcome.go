@@ -150,6 +150,7 @@ func (e *engine) outcome() (Outcome, error) {
 	if e.planner != nil {
 		add(e.planner.Orphans(), "turn", "without the earlier turn of the session, which the trace or the chosen part of it lacks: of those the prompt is the new part alone")
 	}
+	o.Notes = append(o.Notes, e.metrics.notes()...)
 	if t.done() != o.Planned {
 		return o, fmt.Errorf("account for requests: %d planned, but %d completed, %d failed, %d cancelled, %d not sent",
 			o.Planned, o.Completed, o.Failed, o.Cancelled, o.NotSent)
