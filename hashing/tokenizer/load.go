@@ -57,8 +57,8 @@ func Read(r io.Reader) (*Tokenizer, error) {
 
 // file is a tokenizer.json with its parts as they stand there.
 type file struct {
-	normalizer, preTokenizer, postProcessor, decoder, added, truncation json.RawMessage
-	model                                                               *modelFile
+	normalizer, preTokenizer, postProcessor, decoder, added json.RawMessage
+	model                                                   *modelFile
 }
 
 // parse reads a whole file.
@@ -143,7 +143,6 @@ func (f *file) build() (*Tokenizer, error) {
 
 // modelFile is the model as it stands in the file.
 type modelFile struct {
-	kind         string
 	vocab        map[string]uint32
 	most         uint32 // the largest id
 	merges       []byte // the array

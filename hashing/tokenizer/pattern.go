@@ -103,7 +103,8 @@ func (p *pattern) add(re *syntax.Regexp) (open int, err error) {
 	case syntax.OpCapture:
 		return p.add(re.Sub[0])
 	case syntax.OpLiteral:
-		return 0, p.addLiteral(re)
+		p.addLiteral(re)
+		return 0, nil
 	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return 0, p.addRepeat(re, 1, 1)
 	case syntax.OpConcat:
@@ -135,7 +136,7 @@ func (p *pattern) add(re *syntax.Regexp) (open int, err error) {
 }
 
 // addLiteral compiles a text, in which (?!\S) may stand.
-func (p *pattern) addLiteral(re *syntax.Regexp) error {
+func (p *pattern) addLiteral(re *syntax.Regexp) {
 	for _, r := range re.Rune {
 		in := inst{op: opRepeat, set: newClass([]rune{r, r}), min: 1, max: 1}
 		switch {
@@ -146,7 +147,6 @@ func (p *pattern) addLiteral(re *syntax.Regexp) error {
 		}
 		p.insts = append(p.insts, in)
 	}
-	return nil
 }
 
 // addRepeat compiles a repeated set.
