@@ -83,6 +83,8 @@ type Config struct {
 	// together; beyond it requests are not sent. Default 16384.
 	MaxConcurrency int
 	MaxInFlight    int
+	// Load is the rest of the load: policies, warm-up, probes, retries.
+	Load Load
 	// Timeout bounds one request from its send to its end, default 10 min;
 	// MaxDuration the sending from the origin, 0 not at all; Grace what
 	// remains in flight after sending was stopped, default 30 s; ReadyTimeout
@@ -190,6 +192,7 @@ func (c *Config) fill() {
 	setDefault(&c.Grace, defaultGrace)
 	setDefault(&c.ReadyTimeout, defaultReadyTimeout)
 	setDefault(&c.ZeroOutput, ZeroOne)
+	c.Load.fill()
 	setDefault(&c.LookAhead, defaultLookAhead)
 	setDefault(&c.MetricsInterval, defaultMetricsInterval)
 	if c.Prompt == "" {

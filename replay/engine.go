@@ -54,6 +54,9 @@ type engine struct {
 	idle     atomic.Int64 // senders
 	kept     atomic.Int64 // bytes of plans of requests in flight
 	inFlight atomic.Int64 // served and waiting
+	// keepOutput says that results keep the answers' text, which Config.KeepOutput
+	// also asks for where later turns need it.
+	keepOutput bool
 	// interrupted says that the caller ended the run; watch's until it returns.
 	interrupted bool
 
@@ -179,8 +182,9 @@ func newEngine(cfg Config) (*engine, error) {
 		slots: &slots{limit: cfg.MaxConcurrency},
 		plans: newBudget(planBudget), drafts: newBudget(cfg.LookAhead),
 		results: make(chan *record.Result, resultQueue),
-		planner: prompt.NewPlanner(cfg.Header),
+		planner: prompt.NewPlanner(cfg.Header), keepOutput: cfg.KeepOutput,
 	}
+	e.cfg.KeepOutput = cfg.KeepOutput || cfg.Load.Assistant == LiveAnswers
 	e.queue = newQueue(e.alarm.wake)
 	e.tally.reasons, e.tally.errors = map[string]int64{}, map[string]string{}
 	if cfg.Sessions == Closed || cfg.Header.DelayMeaning != "" {
@@ -324,9 +328,17 @@ func (e *engine) admit(j *job) {
 		e.abandon(j, reasonInFlight)
 		return
 	}
-	if e.slots.enter(j) {
-		e.start(j, j.due)
+	switch {
+	case e.cfg.Load.Overflow == Shed:
+		if !e.slots.try() {
+			e.inFlight.Add(-1)
+			e.abandon(j, reasonShed)
+			return
+		}
+	case !e.slots.enter(j):
+		return
 	}
+	e.start(j, j.due)
 }
 
 func (e *engine) start(j *job, granted time.Duration) {
@@ -402,6 +414,9 @@ func (e *engine) finish(j *job) {
 		e.release(j)
 	}
 	e.tally.note(&j.res)
+	if !e.keepOutput {
+		j.res.Output = nil // it was for the later turns
+	}
 	res := j.res
 	e.results <- &res
 	e.plans.give(j.weight)

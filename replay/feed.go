@@ -46,7 +46,8 @@ func (e *engine) plan(r *record.Request, seq int64) *job {
 		return nil
 	}
 	if why := e.planBody(j, r); why != "" {
-		if e.sessions != nil {
+		// With sessions that go on, the later turns follow the turn before this one.
+		if e.sessions != nil && e.cfg.Load.FailedTurn == StopSession {
 			e.sessions.bind(j, r, false)
 		}
 		if r.Arrival != record.NoTime {
@@ -156,8 +157,12 @@ func (e *engine) place(j *job, r *record.Request, last time.Duration) {
 		return
 	}
 	j.delay = r.Delay
+	if most := e.cfg.Load.MaxDelay; most > 0 && j.delay != record.NoTime {
+		j.delay = min(j.delay, most)
+	}
 	switch l, end := e.sessions.bind(j, r, e.cfg.Sessions == Closed || !own); l {
 	case free:
+		e.converse(j, nil)
 		e.enqueue(j)
 	case ready:
 		e.follow(j, end)
@@ -172,26 +177,39 @@ func (e *engine) enqueue(j *job) {
 }
 
 // follow schedules a turn whose parent ended.
-func (e *engine) follow(j *job, end time.Duration) {
+func (e *engine) follow(j *job, end ended) {
 	if j.delay != record.NoTime {
-		j.due = end + e.scale(j.delay)
+		j.due = end.at + e.scale(j.delay)
 	} else {
-		j.due = max(j.due, end)
+		j.due = max(j.due, end.at)
 	}
+	e.converse(j, end.talk)
 	e.enqueue(j)
+}
+
+// converse puts the server's own answers into a turn, where that is asked for.
+func (e *engine) converse(j *job, before *talk) {
+	if e.cfg.Load.Assistant != LiveAnswers || j.source == nil || j.api != openai.Chat {
+		return
+	}
+	if !j.converse(before) {
+		e.tally.unled.Add(1)
+	}
 }
 
 // release lets the turns go on that waited for j.
 func (e *engine) release(j *job) {
-	end := record.NoTime
-	if j.res.State == record.Completed {
-		end = j.res.End
+	end := ended{record.NoTime, j.after()}
+	if j.res.State == record.Completed || e.cfg.Load.FailedTurn == ContinueSession {
+		if end.at = j.res.End; end.at == record.NoTime {
+			end.at = e.clock.now() // it was not sent
+		}
 	}
 	for _, kid := range e.sessions.end(j.turn, end) {
 		switch {
 		case e.stop.Err() != nil:
 			e.abandon(kid, e.stopReason())
-		case end == record.NoTime:
+		case end.at == record.NoTime:
 			e.abandon(kid, reasonPredecessor)
 		default:
 			e.follow(kid, end)

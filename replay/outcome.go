@@ -70,6 +70,7 @@ const (
 	reasonInterrupted = "interrupted"
 	reasonMaxDuration = "after the maximal duration"
 	reasonPredecessor = "predecessor failed"
+	reasonShed        = "concurrency limit reached"
 	reasonNoOutput    = "no output at the source"
 	reasonSink        = "results could not be stored"
 	reasonTrace       = "the trace could not be read on"
@@ -80,6 +81,7 @@ type tally struct {
 	planned, sent, completed, failed, cancelled, notSent atomic.Int64
 
 	opened, reused, compressed, longer, raised, retried, short atomic.Int64
+	unled                                                      atomic.Int64 // turns that live answers did not fit
 
 	lag atomic.Int64 // the largest since the last look
 
@@ -147,6 +149,7 @@ func (e *engine) outcome() (Outcome, error) {
 	add(t.raised.Load(), "request", "without input or output at the source, sent with one token")
 	add(t.retried.Load(), "request", "met a connection that the server had just closed: made once more")
 	add(t.short.Load(), "answer", "came out shorter than the length that was forced (--ignore-eos)")
+	add(t.unled.Load(), "turn", "does not go on from the turn before it: sent as recorded, without the live answers")
 	if e.planner != nil {
 		add(e.planner.Orphans(), "turn", "without the earlier turn of the session, which the trace or the chosen part of it lacks: of those the prompt is the new part alone")
 	}

@@ -24,6 +24,7 @@ type job struct {
 	weight int64  // bytes held of the plan budget
 
 	turn *turn // where later turns may wait for this one
+	talk *talk // nil without live answers
 
 	// The renderer's: body is there when ready is closed.
 	ready chan struct{}

@@ -23,10 +23,12 @@ type sessions struct {
 	// over holds the end of each turn, NoTime where it brought no answer.
 	over map[uint64]time.Duration
 	last map[uint64]uint64 // session → its last turn so far
+	// talks has the talk of each turn that is over and the last of its session.
+	talks map[uint64]*talk
 }
 
 func newSessions() *sessions {
-	return &sessions{live: map[uint64]*turn{}, over: map[uint64]time.Duration{}, last: map[uint64]uint64{}}
+	return &sessions{live: map[uint64]*turn{}, over: map[uint64]time.Duration{}, last: map[uint64]uint64{}, talks: map[uint64]*talk{}}
 }
 
 // link says how a turn hangs on an earlier one.
@@ -39,9 +41,16 @@ const (
 	broken              // its parent brought no answer
 )
 
+// ended is a turn that is over: when, NoTime where it brought no answer, and
+// with what talk.
+type ended struct {
+	at   time.Duration
+	talk *talk
+}
+
 // bind enters j and finds its parent; end is the parent's, where it is ready.
 // With wait false j enters without waiting for anything.
-func (s *sessions) bind(j *job, r *record.Request, wait bool) (l link, end time.Duration) {
+func (s *sessions) bind(j *job, r *record.Request, wait bool) (l link, end ended) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	parent, has := s.parent(r)
@@ -53,18 +62,22 @@ func (s *sessions) bind(j *job, r *record.Request, wait bool) (l link, end time.
 		}
 	}
 	if !has || !wait {
-		return free, 0
+		return free, end
 	}
 	if t := s.live[parent]; t != nil && t != j.turn {
 		t.kids = append(t.kids, j)
-		return waiting, 0
+		return waiting, end
 	}
-	end, found := s.over[parent]
+	at, found := s.over[parent]
+	end = ended{at, s.talks[parent]}
+	if r.Parent == "" {
+		delete(s.talks, parent)
+	}
 	switch {
 	case !found:
-		return free, 0
-	case end == record.NoTime:
-		return broken, 0
+		return free, end
+	case at == record.NoTime:
+		return broken, end
 	}
 	return ready, end
 }
@@ -81,12 +94,15 @@ func (s *sessions) parent(r *record.Request) (key uint64, has bool) {
 }
 
 // end closes a turn and gives back the jobs that waited for it.
-func (s *sessions) end(t *turn, at time.Duration) []*job {
+func (s *sessions) end(t *turn, end ended) []*job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.live, t.key)
-	s.over[t.key] = at
+	s.over[t.key] = end.at
 	kids := t.kids
+	if len(kids) == 0 && end.talk != nil {
+		s.talks[t.key] = end.talk
+	}
 	t.kids = nil
 	return kids
 }

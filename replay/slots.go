@@ -12,12 +12,26 @@ type slots struct {
 	head   int
 }
 
+// try is true where a job may run at once.
+func (s *slots) try() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.take()
+}
+
+func (s *slots) take() bool {
+	if s.limit > 0 && s.active >= s.limit {
+		return false
+	}
+	s.active++
+	return true
+}
+
 // enter is true where j may run at once, and puts it into the line elsewise.
 func (s *slots) enter(j *job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.limit == 0 || s.active < s.limit {
-		s.active++
+	if s.take() {
 		return true
 	}
 	s.line = append(s.line, j)
