@@ -112,7 +112,14 @@ func (c *Comparison) rows(a, b *RunReport) {
 	add("output tokens, mean", func(r *RunReport) Value { return r.OutputTokens.Mean })
 	add("requests/s", func(r *RunReport) Value { return r.Throughput.Requests })
 	add("output tokens/s", func(r *RunReport) Value { return r.Throughput.OutputTokens })
+	add("requests/s, steady window", func(r *RunReport) Value {
+		if r.Steady == nil {
+			return Value{}
+		}
+		return r.Steady.Requests
+	})
 	add("observed hit rate", func(r *RunReport) Value { return r.PrefixCache.Observed })
+	add("hit rate by the server's counters", func(r *RunReport) Value { return r.PrefixCache.Counted })
 	for _, m := range []struct {
 		name string
 		get  func(*RunReport) Stats

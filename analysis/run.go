@@ -26,9 +26,9 @@ type Run struct {
 	opts   RunOptions
 	shards shards
 
-	// Counts of the trace's own requests by state, and of the others by mark.
+	// Counts of the trace's own requests by state; beside are the others, by mark.
 	states  [record.NotSent + 1]int64
-	marked  [record.Probe + 1]int64
+	beside  [record.Probe + 1]aside
 	classes map[string]int64
 	reasons map[string]int64
 
@@ -38,6 +38,9 @@ type Run struct {
 
 	tokens    tokenSums
 	prefix    prefixSums
+	load      load
+	retries   retries
+	series    map[serverKey]serverSeries
 	firstSend time.Duration
 	lastOut   time.Duration
 	timed     bool
@@ -53,14 +56,32 @@ type latencies struct {
 	input, output       Counter // tokens
 	firstByte, content  Counter // from the send
 	inputOff            Counter // tokens, server-counted minus wanted
+	// achieved is output tokens by those wanted.
+	achieved Sample
+	// interval is the time a token in nanoseconds, where each gap's tokens are
+	// known; spans and steps make the token-weighted mean of TPOT.
+	interval     Counter
+	spans, steps int64
+	// What the server tells of its own time.
+	serverQueue, prefill, decode Counter
 }
 
 // replica is what is kept for each server of a run.
 type replica struct {
 	states    [record.NotSent + 1]int64
+	input     int64
 	tokens    int64
 	ttft, e2e Counter
 	tpot      Sample
+	prefix    prefixSums
+	cached    Total
+}
+
+// aside is what is kept of requests beyond the trace's, of one mark.
+type aside struct {
+	states    [record.NotSent + 1]int64
+	classes   map[string]int64
+	ttft, e2e Counter
 }
 
 // oddities counts what a reader of the figures should know.
@@ -79,19 +100,21 @@ func NewRun(opts RunOptions) *Run {
 // Add takes one result; it keeps no reference to it. Results that carry a mark
 // (overhead probe, warm-up, probe) are counted apart and in nothing else.
 func (r *Run) Add(res *record.Result) {
-	if res.Mark != record.Planned {
-		if int(res.Mark) < len(r.marked) {
-			r.marked[res.Mark]++
-		}
-		return
-	}
 	if res.State < record.Completed || res.State > record.NotSent {
 		r.odd.badState++
+		return
+	}
+	if res.Mark != record.Planned {
+		if int(res.Mark) < len(r.beside) {
+			r.beside[res.Mark].add(res)
+		}
 		return
 	}
 	r.states[res.State]++
 	rep := r.replica(res.Replica)
 	rep.states[res.State]++
+	r.load.add(res)
+	r.retries.add(res)
 	r.addLateness(res)
 	switch res.State {
 	case record.Failed:
@@ -100,6 +123,25 @@ func (r *Run) Add(res *record.Result) {
 		r.reasons[orUnnamed(res.Reason)]++
 	case record.Completed:
 		r.addCompleted(res, rep)
+	}
+}
+
+func (a *aside) add(res *record.Result) {
+	a.states[res.State]++
+	switch res.State {
+	case record.Failed:
+		if a.classes == nil {
+			a.classes = map[string]int64{}
+		}
+		a.classes[orUnnamed(res.Class)]++
+	case record.Completed:
+		t := timingOf(res)
+		if t.hasFirst {
+			a.ttft.Add(t.ttft)
+		}
+		if t.hasLast {
+			a.e2e.Add(t.e2e)
+		}
 	}
 }
 
@@ -172,24 +214,62 @@ func (l *latencies) add(res *record.Result, t *timing) {
 	}
 	if t.hasTPOT {
 		l.tpot.Add(t.tpot)
+		l.spans += t.span
+		l.steps += t.steps
 	}
 	for i := range res.Gaps {
 		l.itl.Add(res.Gaps[i].Wait.Microseconds())
 	}
+	l.addIntervals(res.Gaps)
 	if us, ok := between(res.Sent, res.FirstByte); ok {
 		l.firstByte.Add(us)
 	}
 	if us, ok := between(res.Sent, res.FirstContent); ok {
 		l.content.Add(us)
 	}
+	l.addTokens(res)
+	for _, d := range []struct {
+		told time.Duration
+		to   *Counter
+	}{{res.ServerQueue, &l.serverQueue}, {res.ServerPrefill, &l.prefill}, {res.ServerDecode, &l.decode}} {
+		if d.told != record.NoTime {
+			d.to.Add(d.told.Microseconds())
+		}
+	}
+}
+
+func (l *latencies) addTokens(res *record.Result) {
 	if res.PromptTokens != record.Unknown && res.WantedInput != record.Unknown {
 		l.inputOff.Add(res.PromptTokens - res.WantedInput)
 	}
 	if n := promptTokens(res); n != record.Unknown {
 		l.input.Add(n)
 	}
-	if n, _ := res.OutputTokens(); n != record.Unknown {
-		l.output.Add(n)
+	n, _ := res.OutputTokens()
+	if n == record.Unknown {
+		return
+	}
+	l.output.Add(n)
+	if res.WantedOutput > 0 {
+		l.achieved.Add(float64(n) / float64(res.WantedOutput))
+	}
+}
+
+// addIntervals takes the time a token, where the tokens of every gap are known.
+// The wait for an output of no token is the next token's.
+func (l *latencies) addIntervals(gaps []record.Gap) {
+	for i := range gaps {
+		if gaps[i].Tokens == record.Unknown {
+			return
+		}
+	}
+	var held int64 // microseconds
+	for i := range gaps {
+		held += gaps[i].Wait.Microseconds()
+		if n := gaps[i].Tokens; n > 0 {
+			l.interval.AddN((held*nsPerUS+n/2)/n, n)
+			held = 0
+		}
 	}
 }
 
@@ -206,6 +286,11 @@ func (rep *replica) add(res *record.Result, t *timing) {
 	if n, _ := res.OutputTokens(); n != record.Unknown {
 		rep.tokens += n
 	}
+	if n := promptTokens(res); n != record.Unknown {
+		rep.input += n
+	}
+	rep.cached.Add(res.CachedTokens)
+	rep.prefix.add(res)
 }
 
 // maxReplicas bounds what a damaged replica number can make us allocate.
@@ -215,8 +300,13 @@ func (r *Run) replica(i int) *replica {
 	if i < 0 || i >= maxReplicas {
 		i = 0
 	}
-	for len(r.replicas) <= i {
+	r.atLeast(i + 1)
+	return r.replicas[i]
+}
+
+// atLeast makes room for n servers, some of which may have had no request.
+func (r *Run) atLeast(n int) {
+	for len(r.replicas) < min(n, maxReplicas) {
 		r.replicas = append(r.replicas, &replica{})
 	}
-	return r.replicas[i]
 }

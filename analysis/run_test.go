@@ -369,13 +369,13 @@ func TestPrefixRates(t *testing.T) {
 	a.CachedTokens, a.PredictedHit = 60, 50
 	b.PredictedHit = 100 // of which the server says nothing
 	rep := analyse(RunOptions{}, a, b)
-	if rep.PrefixCache != (RunPrefix{Predicted: Some(0.5), Observed: Some(0.6)}) {
+	if rep.PrefixCache != (RunPrefix{Predicted: Some(0.5), Observed: Some(0.6), PredictedTokens: Some(50), ObservedTokens: Some(60)}) {
 		t.Errorf("got %+v, want both rates over the first request", rep.PrefixCache)
 	}
 	warned(t, rep, "observed hits exceed the predicted ones", "cached tokens are known of 1 of 2")
 	a.CachedTokens = record.Unknown
 	rep = analyse(RunOptions{}, a, b)
-	if rep.PrefixCache != (RunPrefix{Predicted: Some(0.75)}) {
+	if rep.PrefixCache != (RunPrefix{Predicted: Some(0.75), PredictedTokens: Some(150)}) {
 		t.Errorf("got %+v, want the predicted rate over both", rep.PrefixCache)
 	}
 }

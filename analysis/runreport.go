@@ -54,6 +54,30 @@ type RunReport struct {
 	FirstContent Stats `json:"first_content_ms"`
 	// InputOff is the server-counted prompt tokens minus the wanted ones.
 	InputOff Stats `json:"input_tokens_off"`
+	// Steady is nil where all was sent at one moment.
+	Steady *Steady `json:"steady"`
+	// TokenMean is TPOT with each token counting once: all requests' time from
+	// first to last output, by their tokens but the first.
+	TokenMean Value `json:"tpot_token_mean_ms"`
+	// Interval is the time a token, one value a token after the first output,
+	// of the requests whose every gap has a known number of tokens.
+	Interval Stats `json:"token_interval_ms"`
+	// Achieved is output tokens by the wanted ones, of each request.
+	Achieved Stats `json:"output_tokens_achieved"`
+	// WarmUp and Probes are nil where there were none.
+	WarmUp *RunAside `json:"warmup"`
+	Probes *RunAside `json:"probes"`
+	// Server is what all servers' /metrics said, nil where none was scraped.
+	Server *ServerMetrics `json:"server_metrics"`
+	// ServerQueue, ServerPrefill and ServerDecode are the server's own times of
+	// each request, where it sends them with its answers.
+	ServerQueue   Stats `json:"server_queue_ms"`
+	ServerPrefill Stats `json:"server_prefill_ms"`
+	ServerDecode  Stats `json:"server_decode_ms"`
+	// Retries is nil where attempts are not made again.
+	Retries *RunRetries `json:"retries"`
+	// Definitions says in words what the figures are.
+	Definitions map[string]string `json:"definitions"`
 
 	missing string // what is not in the files, for the table's first line
 }
@@ -77,6 +101,10 @@ type RunTokens struct {
 	Input  Total `json:"input"`
 	Output Total `json:"output"`
 	Cached Total `json:"cached"`
+	// Reasoning is the part of Output that was reasoning, Media that of Input
+	// which images, audio and video took; they do not exist where no server told.
+	Reasoning Total `json:"reasoning"`
+	Media     Total `json:"media"`
 }
 
 // RunThroughput is per second of the run's duration, completed requests only.
@@ -101,6 +129,21 @@ type RunPrefix struct {
 	Predicted Value `json:"predicted_token_hit_rate"`
 	// Observed is what the server reports, over the requests for which it does.
 	Observed Value `json:"observed_token_hit_rate"`
+	// Counted is what the servers' counters grew by: hits by queries. Whatever
+	// else the servers did in the time is in it.
+	Counted Value `json:"server_token_hit_rate"`
+	// The tokens of the three rates.
+	PredictedTokens Value `json:"predicted_hit_tokens"`
+	ObservedTokens  Value `json:"observed_hit_tokens"`
+	CountedTokens   Value `json:"server_hit_tokens"`
+}
+
+// RunAside are the requests of one mark beyond the trace's.
+type RunAside struct {
+	Requests RunRequests      `json:"requests"`
+	Errors   map[string]int64 `json:"errors"`
+	TTFT     Stats            `json:"ttft_ms"`
+	E2E      Stats            `json:"e2e_ms"`
 }
 
 // RunMarked counts the requests beyond the trace's; they are in no other figure.
@@ -119,11 +162,19 @@ type RunServer struct {
 	TTFT         Stats       `json:"ttft_ms"`
 	TPOT         Stats       `json:"tpot_ms"`
 	E2E          Stats       `json:"e2e_ms"`
+	InputTokens  int64       `json:"input_tokens"`
+	CachedTokens Total       `json:"cached_tokens"`
+	PrefixCache  RunPrefix   `json:"prefix_cache"`
+	// Server is what its /metrics said, nil where it was not scraped.
+	Server *ServerMetrics `json:"server_metrics"`
 }
 
 const (
+	nsPerUS = 1e3
+	nsPerMS = 1e6
 	usPerMS = 1e3
 	usPerS  = 1e6
+	msPerS  = 1e3
 )
 
 // Report computes the figures of all that was added so far.
@@ -132,7 +183,7 @@ func (r *Run) Report() *RunReport {
 		Schema:        RunSchema,
 		Requests:      requestsOf(r.states),
 		Errors:        maps.Clone(r.classes),
-		Tokens:        RunTokens{r.tokens.input, r.tokens.output, r.tokens.cached},
+		Tokens:        RunTokens{r.tokens.input, r.tokens.output, r.tokens.cached, r.tokens.reasoning, r.tokens.media},
 		ScheduleLag:   r.lag.Stats(usPerMS),
 		Queue:         r.queue.Stats(usPerMS),
 		TTFT:          r.lat.ttft.Stats(usPerMS),
@@ -145,16 +196,27 @@ func (r *Run) Report() *RunReport {
 		InputTokens:   r.lat.input.Stats(1),
 		PrefixCache:   r.prefix.report(),
 		NotSent:       maps.Clone(r.reasons),
-		BeyondTrace:   RunMarked{r.marked[record.Overhead], r.marked[record.WarmUp], r.marked[record.Probe]},
+		BeyondTrace:   RunMarked{r.beside[record.Overhead].count(), r.beside[record.WarmUp].count(), r.beside[record.Probe].count()},
 		Interrupted:   r.shards.interrupted+r.shards.unclosed > 0,
 		MaxLagMS:      float64(r.maxLag()) / float64(time.Millisecond),
 		FirstByte:     r.lat.firstByte.Stats(usPerMS),
 		FirstContent:  r.lat.content.Stats(usPerMS),
 		InputOff:      r.lat.inputOff.Stats(1),
-		Replicas:      r.servers(),
+		TokenMean:     Ratio(float64(r.lat.spans)/usPerMS, float64(r.lat.steps)),
+		Interval:      r.lat.interval.Stats(nsPerMS),
+		Achieved:      r.lat.achieved.Stats(),
+		WarmUp:        r.beside[record.WarmUp].report(),
+		Probes:        r.beside[record.Probe].report(),
+		ServerQueue:   r.lat.serverQueue.Stats(usPerMS),
+		ServerPrefill: r.lat.prefill.Stats(usPerMS),
+		ServerDecode:  r.lat.decode.Stats(usPerMS),
+		Definitions:   definitions,
 	}
+	notes := r.addServers(rep)
 	rep.FailureRate = Ratio(float64(rep.Requests.Failed), float64(rep.Requests.Total))
+	rep.Retries = r.retried(rep)
 	rep.rates(r)
+	rep.Steady = r.load.steady(&rep.Throughput)
 	if p99, ok := rep.ScheduleLag.P99.Get(); ok {
 		kept := p99 <= rep.MaxLagMS
 		rep.ScheduleKept = &kept
@@ -163,7 +225,26 @@ func (r *Run) Report() *RunReport {
 		rep.Planned = &n
 	}
 	rep.missing = r.shards.missing(rep.Requests.Total)
-	rep.Warnings = r.warnings(rep)
+	rep.Warnings = append(r.warnings(rep), notes...)
+	return rep
+}
+
+func (a *aside) count() (n int64) {
+	for _, k := range a.states {
+		n += k
+	}
+	return n
+}
+
+// report is nil where there was no request.
+func (a *aside) report() *RunAside {
+	if a.count() == 0 {
+		return nil
+	}
+	rep := &RunAside{Requests: requestsOf(a.states), Errors: maps.Clone(a.classes), TTFT: a.ttft.Stats(usPerMS), E2E: a.e2e.Stats(usPerMS)}
+	if rep.Errors == nil {
+		rep.Errors = map[string]int64{}
+	}
 	return rep
 }
 
@@ -202,19 +283,33 @@ func requestsOf(states [record.NotSent + 1]int64) RunRequests {
 	return q
 }
 
-// servers lists the replicas where there are several.
-func (r *Run) servers() []RunServer {
+// addServers fills in what the servers' metrics say, and lists the servers where
+// there are several.
+func (r *Run) addServers(rep *RunReport) (notes []string) {
+	each, all, notes := r.serverMetrics()
+	rep.Server = all
+	rep.PrefixCache.counted(all)
+	rep.Replicas = []RunServer{}
 	if len(r.replicas) < 2 {
-		return []RunServer{}
+		return notes
 	}
-	list := make([]RunServer, len(r.replicas))
 	for i, p := range r.replicas {
-		list[i] = RunServer{
+		s := RunServer{
 			Replica: i, URL: r.shards.url(i), Requests: requestsOf(p.states), OutputTokens: p.tokens,
 			TTFT: p.ttft.Stats(usPerMS), TPOT: scaled(p.tpot.Stats(), usPerMS), E2E: p.e2e.Stats(usPerMS),
+			InputTokens: p.input, CachedTokens: p.cached, PrefixCache: p.prefix.report(), Server: each[i],
 		}
+		s.PrefixCache.counted(s.Server)
+		rep.Replicas = append(rep.Replicas, s)
 	}
-	return list
+	return notes
+}
+
+// counted takes over what the servers counted.
+func (p *RunPrefix) counted(m *ServerMetrics) {
+	if m != nil {
+		p.Counted, p.CountedTokens = m.HitRate, m.Hits
+	}
 }
 
 func (s *shards) url(i int) string {

@@ -86,6 +86,10 @@ func (r *Run) cacheWarnings(rep *RunReport) (w []string) {
 		w = append(w, fmt.Sprintf("observed hits exceed the predicted ones (%.4f > %.4f; %s): the server was warm, use --fresh or --salt",
 			observed, predicted, plural.Of(r.odd.hitsExceeded, "request")))
 	}
+	if counted, c := rep.PrefixCache.Counted.Get(); a && c && !b && counted > predicted {
+		w = append(w, fmt.Sprintf("the hits that the server counted exceed the predicted ones (%.4f > %.4f): the server was warm, or served others too; use --fresh or --salt",
+			counted, predicted))
+	}
 	if r.prefix.reported > 0 && r.prefix.reported < rep.Requests.Completed {
 		w = append(w, fmt.Sprintf("cached tokens are known of %d of %s: hit rates are over those",
 			r.prefix.reported, plural.Of(rep.Requests.Completed, "completed request")))

@@ -37,6 +37,9 @@ func (r *Run) AddHeader(h record.Header) error {
 	}
 	s.seen[shardOf(h)] = true
 	s.headers = append(s.headers, h)
+	if h.Run != nil {
+		r.atLeast(len(h.Run.URLs))
+	}
 	return nil
 }
 

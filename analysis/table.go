@@ -77,14 +77,18 @@ func statsHeader(first string) []string {
 // statsRow is a distribution as a row of a table, its p99 marked where there
 // are too few values for it to mean more than the maximum.
 func statsRow(name string, s Stats) []string {
-	p99 := figure(s.P99)
-	if s.Few() {
-		p99 += "*"
-	}
 	return []string{
 		name, strconv.FormatInt(s.Count, 10), figure(s.Mean), figure(s.Std), figure(s.Min),
-		figure(s.P50), figure(s.P90), figure(s.P95), p99, figure(s.Max),
+		figure(s.P50), figure(s.P90), figure(s.P95), marked(s), figure(s.Max),
 	}
+}
+
+// marked is a p99, with a mark where it says no more than the maximum.
+func marked(s Stats) string {
+	if s.Few() {
+		return figure(s.P99) + "*"
+	}
+	return figure(s.P99)
 }
 
 // figure is a value for people: about four digits, at most three decimals.

@@ -10,8 +10,9 @@ import (
 type timing struct {
 	ttft, e2e           int64
 	ttftSched, e2eSched int64
-	// tpot is in microseconds a token.
-	tpot float64
+	// tpot is span by steps, in microseconds a token.
+	tpot        float64
+	span, steps int64
 
 	hasFirst, hasFirstSched bool
 	hasLast, hasLastSched   bool
@@ -27,6 +28,7 @@ func timingOf(r *record.Result) timing {
 	t.e2eSched, t.hasLastSched = between(r.Scheduled, r.LastOutput)
 	span, ok := between(r.FirstOutput, r.LastOutput)
 	if n, _ := r.OutputTokens(); ok && n >= 2 {
+		t.span, t.steps = span, n-1
 		t.tpot, t.hasTPOT = float64(span)/float64(n-1), true
 	}
 	return t

@@ -5,6 +5,7 @@ import "retrace/record"
 // tokenSums adds up the tokens of the completed requests.
 type tokenSums struct {
 	input, output, cached Total
+	reasoning, media      Total
 	// inputTrace and outputHere are the requests whose tokens the server did
 	// not count: the trace's length and our own count of output chunks stand in.
 	inputTrace, outputHere int64
@@ -48,6 +49,8 @@ func (s *tokenSums) add(r *record.Result) {
 	}
 	s.output.Add(output)
 	s.cached.Add(r.CachedTokens)
+	s.reasoning.Add(r.ReasoningTokens)
+	s.media.Add(r.MediaTokens)
 	if r.CompletionTokens != record.Unknown && r.CountedOutput != record.Unknown {
 		s.bothServer += r.CompletionTokens
 		s.bothHere += r.CountedOutput
@@ -101,8 +104,16 @@ func (s *prefixSums) report() RunPrefix {
 		Predicted: Ratio(float64(s.predicted), float64(s.predictedPrompt)),
 		Observed:  Ratio(float64(s.observed), float64(s.observedPrompt)),
 	}
+	hits := s.predicted
 	if s.both > 0 {
 		p.Predicted = Ratio(float64(s.paired), float64(s.pairedPrompt))
+		hits = s.paired
+	}
+	if p.Predicted.OK {
+		p.PredictedTokens = Some(float64(hits))
+	}
+	if p.Observed.OK {
+		p.ObservedTokens = Some(float64(s.observed))
 	}
 	return p
 }
