@@ -29,15 +29,20 @@ type Config struct {
 	// VocabLo and VocabHi are the first and the last token id to use; both 0
 	// stand for DefaultVocabLo and DefaultVocabHi.
 	VocabLo, VocabHi uint32
+	// Vocabulary has the token ids and words to use where a tokenizer was asked;
+	// its zero value stands for all ids from VocabLo to VocabHi, and for the
+	// package's own words.
+	Vocabulary Vocabulary
 }
 
 // Maker renders prompts. It is immutable and safe for concurrent use.
 type Maker struct {
 	blockSize int
-	lo        uint32
-	// tokens and words spell segments as token ids and as words.
+	// tokens and words spell segments as indices of ids and of table.
 	tokens, words speller
-	// digits[i] is the decimal text of token lo+i and a comma, first byte
+	ids           []uint32
+	table         []word
+	// digits[i] is the decimal text of token ids[i] and a comma, first byte
 	// lowest, with its length in the highest byte.
 	digits []uint64
 	// digitsMax is the longest text in digits.
@@ -56,19 +61,52 @@ func New(cfg Config) (*Maker, error) {
 		return nil, fmt.Errorf("make prompts: vocabulary %d:%d, want LO:HI with LO < HI <= %d",
 			cfg.VocabLo, cfg.VocabHi, MaxVocab)
 	}
-	m := &Maker{blockSize: cfg.BlockSize, lo: cfg.VocabLo}
+	m := &Maker{blockSize: cfg.BlockSize, ids: cfg.Vocabulary.IDs, table: wordTable[:]}
+	if len(cfg.Vocabulary.Words) > 0 {
+		table, err := makeTable(cfg.Vocabulary.Words)
+		if err != nil {
+			return nil, err
+		}
+		m.table = table
+	}
+	if len(m.ids) == 0 {
+		m.ids = idRange(cfg.VocabLo, cfg.VocabHi)
+	}
+	if err := m.setDigits(); err != nil {
+		return nil, err
+	}
 	keys := deriveKeys(cfg)
-	m.tokens = newSpeller(keys, cfg.VocabHi-cfg.VocabLo+1)
-	m.words = newSpeller(keys, wordCount)
-	m.digits = make([]uint64, m.tokens.width)
-	for i := range m.digits {
+	m.tokens = newSpeller(keys, uint32(len(m.ids)))
+	m.words = newSpeller(keys, uint32(len(m.table)))
+	return m, nil
+}
+
+// idRange is all ids from lo to hi.
+func idRange(lo, hi uint32) []uint32 {
+	ids := make([]uint32, hi-lo+1)
+	for i := range ids {
+		ids[i] = lo + uint32(i)
+	}
+	return ids
+}
+
+// setDigits writes down the ids' texts.
+func (m *Maker) setDigits() error {
+	if len(m.ids) < 2 {
+		return fmt.Errorf("make prompts: vocabulary of %d token ids, want 2 or more", len(m.ids))
+	}
+	m.digits = make([]uint64, len(m.ids))
+	for i, id := range m.ids {
+		if id > MaxVocab {
+			return fmt.Errorf("make prompts: token id %d, want at most %d", id, MaxVocab)
+		}
 		var b [8]byte
-		text := append(strconv.AppendUint(b[:0], uint64(cfg.VocabLo)+uint64(i), 10), ',')
+		text := append(strconv.AppendUint(b[:0], uint64(id), 10), ',')
 		b[7] = byte(len(text))
 		m.digits[i] = binary.LittleEndian.Uint64(b[:])
 		m.digitsMax = max(m.digitsMax, len(text))
 	}
-	return m, nil
+	return nil
 }
 
 // BlockSize is the length of a whole block in tokens.

@@ -37,7 +37,7 @@ func (m *Maker) AppendTokenIDs(dst []uint32, p Prompt) []uint32 {
 	dst = slices.Grow(dst, p.tokens)
 	for c := (cursor{segs: p.segs}); c.more(); {
 		for _, i := range m.tokens.next(&c, &buf) {
-			dst = append(dst, m.lo+i)
+			dst = append(dst, m.ids[i])
 		}
 	}
 	return dst
@@ -54,7 +54,7 @@ func (m *Maker) AppendText(dst []byte, p Prompt) []byte {
 		dst = slices.Grow(dst, len(indices)*len(word{}))
 		n, out := len(dst), dst[:cap(dst)]
 		for _, i := range indices {
-			w := &wordTable[i]
+			w := &m.table[i]
 			copy(out[n:n+len(w)], w[:])
 			n += int(w[len(w)-1])
 		}

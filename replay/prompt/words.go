@@ -2,6 +2,7 @@ package prompt
 
 import (
 	_ "embed" // the word list
+	"fmt"
 	"strings"
 )
 
@@ -33,4 +34,32 @@ func parseWords(list string) *[wordCount]word {
 		table[i][15] = byte(1 + copy(table[i][1:15], w))
 	}
 	return &table
+}
+
+// CommonWords are the words that text prompts are made of unless Vocabulary
+// has others.
+func CommonWords() []string { return strings.Fields(wordList)[:wordCount] }
+
+// makeTable puts words into a table, and refuses those that do not fit.
+func makeTable(words []string) ([]word, error) {
+	if len(words) < 2 {
+		return nil, fmt.Errorf("make prompts: vocabulary of %d words, want 2 or more", len(words))
+	}
+	table := make([]word, len(words))
+	for i, w := range words {
+		if !isWord(w) {
+			return nil, fmt.Errorf("make prompts: word %q, want 1 to %d letters a-z", w, maxLetters)
+		}
+		table[i][0] = ' '
+		table[i][15] = byte(1 + copy(table[i][1:15], w))
+	}
+	return table, nil
+}
+
+// maxLetters is the longest word that fits.
+const maxLetters = len(word{}) - 2
+
+// isWord says whether w may be a word of a prompt.
+func isWord(w string) bool {
+	return w != "" && len(w) <= maxLetters && strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") == ""
 }
