@@ -56,6 +56,9 @@ type EventReader struct {
 	hasData        bool
 
 	known, foreign bool // there were lines of the format, others
+
+	lines  bool  // JSON lines, no server-sent events
+	values int64 // given so far, of JSON lines
 }
 
 // NewEventReader reads events from src. An event longer than limit bytes is
@@ -75,6 +78,18 @@ func (e *EventReader) Reset(src io.Reader) {
 	}
 }
 
+// ResetLines makes the reader start over with src, which sends JSON values, an
+// event each, that end at a line's end: JSON Lines. A value may go over several
+// lines.
+func (e *EventReader) ResetLines(src io.Reader) {
+	e.Reset(src)
+	e.lines, e.known = true, true
+}
+
+// Single says that the stream is of JSON values and has given one so far: it
+// may have been no stream at all.
+func (e *EventReader) Single() bool { return e.lines && e.values == 1 }
+
 // Size is the memory in bytes that the reader's buffers take.
 func (e *EventReader) Size() int { return cap(e.buf) + cap(e.data) + cap(e.kind) + cap(e.id) }
 
@@ -83,6 +98,9 @@ func (e *EventReader) Size() int { return cap(e.buf) + cap(e.data) + cap(e.kind)
 // set.
 func (e *EventReader) Next() (Event, error) {
 	e.data, e.kind, e.hasData = e.data[:0], e.kind[:0], false
+	if e.lines {
+		return e.nextValue()
+	}
 	for {
 		line, err := e.line()
 		if err != nil {
@@ -102,6 +120,50 @@ func (e *EventReader) Next() (Event, error) {
 			return Event{}, err
 		}
 	}
+}
+
+// nextValue is the next JSON value: lines up to one at whose end no bracket is
+// open.
+func (e *EventReader) nextValue() (Event, error) {
+	for open := 0; ; {
+		line, err := e.line()
+		switch {
+		case err != nil && len(e.data) > 0:
+			return e.event(true), nil
+		case err != nil:
+			return Event{}, err
+		case len(bytes.TrimSpace(line)) == 0 && len(e.data) == 0:
+			continue
+		case len(e.data)+len(line)+1 > e.max:
+			return Event{}, e.tooLarge()
+		}
+		e.data = append(e.data, line...)
+		if open += openBrackets(line); open <= 0 {
+			e.values++
+			return e.event(false), nil
+		}
+		e.data = append(e.data, '\n')
+	}
+}
+
+// openBrackets is how many more brackets a line of JSON opens than it closes;
+// strings do not go over lines.
+func openBrackets(line []byte) (open int) {
+	quoted := false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && quoted:
+			i++
+		case quoted:
+		case c == '{' || c == '[':
+			open++
+		case c == '}' || c == ']':
+			open--
+		}
+	}
+	return open
 }
 
 func (e *EventReader) event(cut bool) Event {

@@ -297,6 +297,9 @@ func (s *Stream) FinishReason() string {
 	return reason
 }
 
+// Take takes text as the answer's content, where it came as nothing else.
+func (s *Stream) Take(text []byte) { s.text = append(s.text, text...) }
+
 // Text is the content of choice 0, where Capture asked for it; valid until Reset.
 func (s *Stream) Text() []byte { return s.text }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 	"sync"
@@ -35,6 +34,7 @@ type reading struct {
 	stream *openai.Stream
 	head   [512]byte
 	last   []time.Duration // the last output of each choice
+	single []byte          // the first of JSON values
 }
 
 var readings = sync.Pool{New: func() any {
@@ -50,44 +50,87 @@ func (e *engine) answer(ctx context.Context, a *attempt, resp *http.Response, j 
 			readings.Put(rd)
 		}
 	}()
+	rd.stream.Capture, rd.stream.API = e.cfg.KeepOutput, j.api
 	rd.stream.Reset()
-	rd.stream.Capture = e.cfg.KeepOutput
 	rd.last = rd.last[:0]
 
-	res := &j.res
-	body, err := e.decoded(resp)
+	e.read(ctx, &answering{a: a, resp: resp, job: j, reading: rd, drained: drained})
+	if e.cfg.KeepOutput {
+		j.res.Output = append([]byte(nil), rd.stream.Text()...)
+	}
+}
+
+// answering is one answer that is being read.
+type answering struct {
+	*reading
+	a       *attempt
+	resp    *http.Response
+	job     *job
+	drained context.CancelCauseFunc
+}
+
+// read looks at what the body is, and reads it as that.
+func (e *engine) read(ctx context.Context, an *answering) {
+	res := &an.job.res
+	body, err := e.decoded(an.resp)
 	if err != nil {
-		res.End = e.clock.now()
-		switch {
-		case cut(ctx, res):
-			res.Error = cutSentence(res, e.cfg.Timeout)
-		case isBroken(err):
-			e.settle(res, openai.Truncated, err.Error())
-		default:
-			e.settle(res, openai.BadResponse, err.Error())
-		}
+		e.unreadable(ctx, res, err)
 		return
 	}
-	n, err := sniff(body, rd.head[:])
-	head := rd.head[:n]
-	rest := &prefixed{head: head, rest: body, err: err}
-	switch kindOf(head, resp.Header.Get("Content-Type")) {
-	case bodyJSON:
-		e.plain(ctx, res, rd, rest)
-	case bodyOther:
-		res.End = e.clock.now()
-		e.settle(res, openai.BadResponse, fmt.Sprintf("the answer is neither events nor JSON: found %q", openai.Snippet(head)))
-	default:
-		rd.events.Reset(rest)
-		e.streamed(ctx, a, res, rd, drained)
+	n, err := sniff(body, an.head[:])
+	rest := &prefixed{head: an.head[:n], rest: body, err: err}
+	if openai.IsEventStream(an.head[:n]) {
+		frames := openai.NewEventStreamReader(rest)
+		n, err = sniff(frames, an.head[:])
+		rest = &prefixed{head: an.head[:n], rest: frames, err: err}
 	}
-	if e.cfg.KeepOutput {
-		res.Output = append([]byte(nil), rd.stream.Text()...)
+	head, contentType := an.head[:n], an.resp.Header.Get("Content-Type")
+	kind := kindOf(head, contentType)
+	switch {
+	case an.job.api == openai.Transcriptions && isText(head, contentType):
+		e.text(ctx, an, rest)
+	case kind == bodyJSON && mayBeLines(an.job.api, contentType):
+		an.events.ResetLines(rest)
+		e.streamed(ctx, an)
+	case kind == bodyJSON:
+		e.plain(ctx, an, rest)
+	case kind == bodyOther:
+		e.foreign(ctx, an, head, err)
+	default:
+		an.events.Reset(rest)
+		e.streamed(ctx, an)
+	}
+}
+
+// unreadable settles an answer whose encoding cannot be undone.
+func (e *engine) unreadable(ctx context.Context, res *record.Result, err error) {
+	res.End = e.clock.now()
+	switch {
+	case cut(ctx, res):
+		res.Error = cutSentence(res, e.cfg.Timeout)
+	case isBroken(err):
+		e.settle(res, openai.Truncated, err.Error())
+	default:
+		e.settle(res, openai.BadResponse, err.Error())
+	}
+}
+
+// foreign settles an answer that is nothing known.
+func (e *engine) foreign(ctx context.Context, an *answering, head []byte, err error) {
+	res := &an.job.res
+	res.End = e.clock.now()
+	var told *openai.EventStreamError
+	switch {
+	case errors.As(err, &told):
+		e.settle(res, verdictOf(told), told.Error())
+	default:
+		e.settle(res, openai.BadResponse, fmt.Sprintf("the answer is neither events nor JSON: found %q", openai.Snippet(head)))
 	}
 }
 
 // streamed follows the events to the end.
-func (e *engine) streamed(ctx context.Context, a *attempt, res *record.Result, rd *reading, drained context.CancelCauseFunc) {
+func (e *engine) streamed(ctx context.Context, an *answering) {
+	res, rd := &an.job.res, an.reading
 	var end error
 	var timer *time.Timer
 	for {
@@ -96,22 +139,29 @@ func (e *engine) streamed(ctx context.Context, a *attempt, res *record.Result, r
 			end = err
 			break
 		}
-		at := e.moment(a)
+		at := e.moment(an.a)
+		if rd.events.Single() {
+			rd.single = append(rd.single[:0], ev.Data...)
+		}
 		outputs := rd.stream.Feed(ev)
 		for i := range outputs {
 			rd.output(res, outputs[i], at)
 		}
 		if rd.stream.Done && timer == nil {
 			res.End = at
-			timer = time.AfterFunc(drainTime, func() { drained(errDrained) })
+			timer = time.AfterFunc(drainTime, func() { an.drained(errDrained) })
 			defer timer.Stop()
 		}
 	}
 	if errors.Is(end, io.EOF) {
 		end = nil
 	}
+	if end == nil && rd.events.Single() {
+		e.one(an)
+		return
+	}
 	if !errors.Is(context.Cause(ctx), errDrained) {
-		res.End = e.moment(a)
+		res.End = e.moment(an.a)
 	}
 	takeUsage(res, rd.stream)
 	res.CountedOutput = rd.stream.OutputChunks()
@@ -119,14 +169,49 @@ func (e *engine) streamed(ctx context.Context, a *attempt, res *record.Result, r
 		res.Error = cutSentence(res, e.cfg.Timeout)
 		return
 	}
+	e.judge(an, end)
+}
+
+// one settles an answer that might have been lines, but was one value: no
+// stream.
+func (e *engine) one(an *answering) {
+	res := &an.job.res
+	res.FirstOutput, res.FirstContent, res.LastOutput, res.Gaps = record.NoTime, record.NoTime, record.NoTime, nil
+	res.End = e.moment(an.a)
+	an.stream.Reset()
+	e.object(an, an.single)
+}
+
+// judge settles an answer that came in events.
+func (e *engine) judge(an *answering, end error) {
+	res, rd := &an.job.res, an.reading
 	verdict, message := rd.stream.Verdict(end)
-	if verdict == openai.Truncated && rd.events.Foreign() {
+	var told *openai.EventStreamError
+	switch {
+	case errors.Is(end, openai.ErrEventTooLarge):
+		verdict, message = openai.BadResponse, end.Error()
+	case errors.As(end, &told) && verdict != openai.StreamError:
+		verdict, message = verdictOf(told), told.Error()
+	case verdict == openai.Truncated && rd.events.Foreign():
 		verdict, message = openai.BadResponse, "the answer is neither events nor JSON: "+message
 	}
-	if errors.Is(end, openai.ErrEventTooLarge) {
-		verdict, message = openai.BadResponse, end.Error()
-	}
 	e.settle(res, verdict, message)
+}
+
+// verdictOf is what a fault of binary framing says of the answer.
+func verdictOf(err *openai.EventStreamError) openai.Verdict {
+	if err.Exception != "" {
+		return openai.StreamError
+	}
+	return openai.BadResponse
+}
+
+// unstreamed is the note on a whole answer where a stream was asked for.
+func unstreamed(j *job) string {
+	if j.streams {
+		return "the answer came as plain JSON, not as a stream"
+	}
+	return ""
 }
 
 // moment is when the bytes last read arrived.
@@ -163,37 +248,75 @@ func (rd *reading) output(res *record.Result, o openai.Output, at time.Duration)
 // maxChoices bounds the choices whose gaps are followed.
 const maxChoices = 4096
 
-// plain reads an answer that came as one JSON object. It has no first output:
+// plain reads an answer that came as one JSON value. It has no first output:
 // when its first token was made, nobody knows.
-func (e *engine) plain(ctx context.Context, res *record.Result, rd *reading, body io.Reader) {
-	text, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
-	res.End = e.clock.now()
-	if err != nil {
-		if cut(ctx, res) {
-			res.Error = cutSentence(res, e.cfg.Timeout)
-			return
-		}
-		e.settle(res, openai.Truncated, fmt.Sprintf("the answer broke off after %d bytes: %v", len(text), err))
-		return
+func (e *engine) plain(ctx context.Context, an *answering, body io.Reader) {
+	if text, ok := e.whole(ctx, an, body); ok {
+		e.object(an, text)
 	}
-	if len(text) > maxAnswer {
-		e.settle(res, openai.BadResponse, fmt.Sprintf("the answer has more than %d bytes", maxAnswer))
-		return
-	}
-	rd.stream.FeedJSON(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
-	takeUsage(res, rd.stream)
-	verdict, message := rd.stream.Verdict(nil)
+}
+
+// object settles a whole answer.
+func (e *engine) object(an *answering, text []byte) {
+	res, stream := &an.job.res, an.stream
+	stream.FeedJSON(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
+	takeUsage(res, stream)
+	verdict, message := stream.Verdict(nil)
 	if verdict == openai.Whole {
 		res.LastOutput = res.End
-		message = "the answer came as plain JSON, not as a stream"
+		message = unstreamed(an.job)
 	}
 	e.settle(res, verdict, message)
 }
 
+// text reads a transcript that came as text, subtitles among it.
+func (e *engine) text(ctx context.Context, an *answering, body io.Reader) {
+	res := &an.job.res
+	text, ok := e.whole(ctx, an, body)
+	if !ok {
+		return
+	}
+	if e.cfg.KeepOutput {
+		an.stream.Take(text)
+	}
+	res.LastOutput = res.End
+	e.settle(res, openai.Whole, unstreamed(an.job))
+}
+
+// whole reads a body to its end; what went wrong it settles.
+func (e *engine) whole(ctx context.Context, an *answering, body io.Reader) (text []byte, ok bool) {
+	res := &an.job.res
+	text, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	res.End = e.clock.now()
+	var told *openai.EventStreamError
+	switch {
+	case err != nil && cut(ctx, res):
+		res.Error = cutSentence(res, e.cfg.Timeout)
+	case errors.As(err, &told):
+		e.settle(res, verdictOf(told), told.Error())
+	case err != nil:
+		e.settle(res, openai.Truncated, fmt.Sprintf("the answer broke off after %d bytes: %v", len(text), err))
+	case len(text) > maxAnswer:
+		e.settle(res, openai.BadResponse, fmt.Sprintf("the answer has more than %d bytes", maxAnswer))
+	default:
+		return text, true
+	}
+	return nil, false
+}
+
 func takeUsage(res *record.Result, s *openai.Stream) {
 	res.PromptTokens, res.CompletionTokens = s.Usage.Prompt, s.Usage.Completion
-	res.CachedTokens, res.ReasoningTokens = s.Usage.Cached, s.Usage.Reasoning
+	res.CachedTokens, res.ReasoningTokens, res.MediaTokens = s.Usage.Cached, s.Usage.Reasoning, s.Usage.Media
 	res.FinishReason = s.FinishReason()
+	res.ServerQueue, res.ServerPrefill, res.ServerDecode = told(s.Times.Queue), told(s.Times.Prefill), told(s.Times.Decode)
+}
+
+// told is a duration that the server tells.
+func told(d time.Duration) time.Duration {
+	if d == openai.Untold {
+		return record.NoTime
+	}
+	return d
 }
 
 // settle gives a result the state that a verdict stands for. A note on a whole
@@ -242,69 +365,4 @@ func (e *engine) decoded(resp *http.Response) (io.Reader, error) {
 		return nil, fmt.Errorf("decode %s answer: %w", encoding, err)
 	}
 	return r, nil
-}
-
-// bodyKind is what an answer's body looks like.
-type bodyKind uint8
-
-const (
-	bodyEvents bodyKind = iota
-	bodyJSON
-	bodyOther
-)
-
-// kindOf looks at the body first and believes its header only where that
-// leaves it open.
-func kindOf(head []byte, contentType string) bodyKind {
-	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xEF\xBB\xBF")), " \t\r\n")
-	if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
-		return bodyJSON
-	}
-	if len(text) > 0 && text[0] == '<' {
-		return bodyOther
-	}
-	for _, field := range [...]string{"data", ":", "event", "id", "retry"} { // "" is all of them
-		n := min(len(field), len(text))
-		if string(text[:n]) == field[:n] {
-			return bodyEvents
-		}
-	}
-	media, _, err := mime.ParseMediaType(contentType)
-	if err == nil && media == "text/event-stream" {
-		return bodyEvents
-	}
-	return bodyOther
-}
-
-// sniff reads until something that is not white space has come.
-func sniff(r io.Reader, buf []byte) (n int, err error) {
-	for n < len(buf) {
-		var m int
-		m, err = r.Read(buf[n:])
-		n += m
-		if err != nil || len(bytes.TrimLeft(buf[:n], " \t\r\n\xEF\xBB\xBF")) > 0 {
-			return n, err
-		}
-	}
-	return n, nil
-}
-
-// prefixed reads head, then rest; err, where not nil, stands for rest.
-type prefixed struct {
-	head []byte
-	rest io.Reader
-	err  error
-}
-
-// Read is io.Reader's.
-func (p *prefixed) Read(b []byte) (int, error) {
-	if len(p.head) > 0 {
-		n := copy(b, p.head)
-		p.head = p.head[n:]
-		return n, nil
-	}
-	if p.err != nil {
-		return 0, p.err
-	}
-	return p.rest.Read(b)
 }

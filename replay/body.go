@@ -1,12 +1,9 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"retrace/openai"
@@ -15,12 +12,14 @@ import (
 )
 
 // The optional fields of a body, which a server may refuse.
-var optionalFields = [...]string{"stream_options", "ignore_eos", "min_tokens"}
+var optionalFields = [...]string{"stream_options", "ignore_eos", "min_tokens", "priority", "stream_include_usage"}
 
 const (
 	optStreamOptions = iota
 	optIgnoreEOS
 	optMinTokens
+	optPriority
+	optStreamUsage
 )
 
 // bodies renders requests. It is safe for concurrent use.
@@ -29,6 +28,7 @@ type bodies struct {
 	maker   *prompt.Maker
 	model   []byte // the JSON string, nil sends none
 	extra   []member
+	media   *mediaDir
 	refused atomic.Uint32 // a bit for each of optionalFields
 }
 
@@ -38,8 +38,14 @@ func newBodies(cfg *Config, maker *prompt.Maker, model string) (*bodies, error) 
 	if model != "" {
 		b.setModel(model)
 	}
+	if err == nil && cfg.Requests.MediaDir != "" {
+		b.media, err = openMediaDir(cfg.Requests.MediaDir)
+	}
 	return b, err
 }
+
+// close lets go of the directory of media.
+func (b *bodies) close() { b.media.close() }
 
 // setModel names the model, before the first body.
 func (b *bodies) setModel(model string) { b.model = openai.AppendQuoted(nil, model) }
@@ -49,7 +55,7 @@ func (b *bodies) setModel(model string) { b.model = openai.AppendQuoted(nil, mod
 // brought down meanwhile counts too: the request is to be made without it.
 func (b *bodies) refuse(message string, body fields) bool {
 	for i, name := range optionalFields {
-		if body.has(i) && strings.Contains(message, name) {
+		if body.has(i) && mentions(message, name) {
 			b.refused.Or(1 << i)
 			return true
 		}
@@ -57,16 +63,43 @@ func (b *bodies) refuse(message string, body fields) bool {
 	return false
 }
 
+// mentions says whether the message has the name as a word of its own, in
+// either case: "Priority scheduling is not enabled" is about priority, and
+// stream_options is not about stream_options.include_usage's neighbours.
+func mentions(message, name string) bool {
+	message = strings.ToLower(message)
+	for at := 0; ; {
+		i := strings.Index(message[at:], name)
+		if i < 0 {
+			return false
+		}
+		at += i
+		end := at + len(name)
+		if (at == 0 || !wordByte(message[at-1])) && (end == len(message) || !wordByte(message[end])) {
+			return true
+		}
+		at = end
+	}
+}
+
+func wordByte(c byte) bool { return c == '_' || c-'a' < 26 || c-'0' < 10 }
+
 // fields is a set of optionalFields.
 type fields uint32
 
-// fieldsFor says which optional fields j's body is to have.
-func (b *bodies) fieldsFor(j *job) fields {
-	f := fields(1 << optStreamOptions)
-	if b.cfg.IgnoreEOS && j.output != record.Unknown {
-		f |= 1<<optIgnoreEOS | 1<<optMinTokens
+// fieldsFor says which optional fields j's body is to have, being of the form.
+func (b *bodies) fieldsFor(j *job, f *form) fields {
+	var set fields
+	if j.streams && f.usage != noOption {
+		set |= 1 << f.usage
 	}
-	return f &^ fields(b.refused.Load())
+	if b.cfg.IgnoreEOS && j.output != record.Unknown {
+		set |= f.forced
+	}
+	if j.priority != nil {
+		set |= 1 << optPriority
+	}
+	return set &^ fields(b.refused.Load())
 }
 
 // stale says whether a body has a field that was refused since.
@@ -77,150 +110,139 @@ func (f fields) has(option int) bool { return f&(1<<option) != 0 }
 // size is an upper estimate of a body's length.
 func (b *bodies) size(j *job) int64 {
 	if j.source != nil {
-		return int64(len(j.source)) + 256
+		return int64(len(j.source)) + 256 + b.media.size(j)
 	}
 	return int64(j.prompt.Tokens())*8 + 512
 }
 
-// append renders j's body, with j.fields.
+// append renders j's body, and says in j what it asks for.
 func (b *bodies) append(dst []byte, j *job) ([]byte, error) {
-	if j.source != nil {
-		list, last, err := spans(j.source)
-		if err != nil {
-			return dst, fmt.Errorf("edit body: %w", err)
-		}
-		return editMembers(dst, j.source, list, last, b.members(j, list)), nil
+	if j.source == nil {
+		return b.generate(dst, j), nil
 	}
-	dst = append(dst, '{')
-	if j.api == openai.Chat {
-		dst = append(dst, `"messages":[{"role":"user","content":"`...)
-		dst = b.maker.AppendText(dst, j.prompt)
-		dst = append(dst, `"}]`...)
-	} else if b.cfg.Prompt == Text {
-		dst = append(dst, `"prompt":"`...)
-		dst = b.maker.AppendText(dst, j.prompt)
-		dst = append(dst, '"')
-	} else {
-		dst = append(dst, `"prompt":`...)
-		dst = b.maker.AppendTokens(dst, j.prompt)
+	list, last, err := spans(j.source)
+	if err != nil {
+		return dst, fmt.Errorf("edit body: %w", err)
 	}
-	for _, m := range b.members(j, nil) {
-		if m.value != nil {
-			dst = append(dst, ',', '"')
-			dst = append(append(append(dst, m.key...), '"', ':'), m.value...)
-		}
+	set, err := b.members(j, list)
+	if err != nil {
+		return dst, err
 	}
-	return append(dst, '}'), nil
+	if j.api == openai.Transcriptions {
+		return b.appendForm(dst, editMembers(nil, j.source, list, last, set))
+	}
+	return editMembers(dst, j.source, list, last, set), nil
 }
 
 // members are the fields that a body gets beside its prompt. One with a nil
 // value is to be taken out of a literal body that has it; list are those that
 // a literal body has.
-func (b *bodies) members(j *job, list []span) []member {
-	out := make([]member, 0, 8+len(b.extra))
-	set := func(key string, value []byte) {
-		for _, x := range b.extra {
-			if x.key == key {
-				return
+func (b *bodies) members(j *job, list []span) ([]member, error) {
+	f := forms[formOf(j.api, j.source)]
+	j.streams = b.cfg.asksStream(j.api, &f, string(valueOf(j.source, list, "stream")))
+	j.fields = b.fieldsFor(j, &f)
+	m := &members{extra: b.extra, list: make([]member, 0, 8+len(b.extra))}
+	if model := b.modelOf(j, list); model != nil && f.named {
+		m.set("model", model)
+	}
+	if f.streams && (j.streams || has(list, "stream") || j.source == nil) {
+		m.set("stream", strconv.AppendBool(nil, j.streams))
+	}
+	if err := b.askUsage(m, j, &f, list); err != nil {
+		return nil, err
+	}
+	if err := b.setLengths(m, j, &f, list); err != nil {
+		return nil, err
+	}
+	if j.fields.has(optPriority) && !has(list, "priority") {
+		m.set("priority", strconv.AppendInt(nil, *j.priority, 10))
+	} else if has(list, "priority") && fields(b.refused.Load()).has(optPriority) {
+		m.set("priority", nil)
+	}
+	return append(m.list, b.extra...), nil
+}
+
+// askUsage asks a stream for its usage, and keeps what else its body asks of it.
+func (b *bodies) askUsage(m *members, j *job, f *form, list []span) error {
+	switch {
+	case f.usage == noOption:
+	case !j.fields.has(f.usage):
+		m.set(optionalFields[f.usage], nil)
+	case f.usage == optStreamUsage:
+		m.set(optionalFields[f.usage], []byte("true"))
+	default:
+		value := []byte(`{"include_usage":true}`)
+		if own := valueOf(j.source, list, optionalFields[f.usage]); len(own) > 0 && own[0] == '{' {
+			inner, last, err := spans(own)
+			if err != nil {
+				return fmt.Errorf("edit stream_options: %w", err)
 			}
+			value = editMembers(nil, own, inner, last, []member{{"include_usage", []byte("true")}})
 		}
-		out = append(out, member{key, value})
+		m.set(optionalFields[f.usage], value)
 	}
-	if b.model != nil {
-		set("model", b.model)
-	}
-	set("stream", []byte("true"))
-	if j.fields.has(optStreamOptions) {
-		set("stream_options", []byte(`{"include_usage":true}`))
-	} else {
-		set("stream_options", nil)
-	}
-	if j.output != record.Unknown && (j.source == nil || b.cfg.setsLengths()) {
-		for _, key := range lengthKeys(list) {
-			set(key, strconv.AppendInt(nil, j.output, 10))
-		}
-	}
-	if j.fields.has(optIgnoreEOS) {
-		set("ignore_eos", []byte("true"))
-	}
-	if j.fields.has(optMinTokens) {
-		set("min_tokens", strconv.AppendInt(nil, j.output, 10))
-	}
-	return append(out, b.extra...)
-}
-
-var bufferPool = sync.Pool{New: func() any { return new([]byte) }}
-
-// maxPooled is the largest buffer that is kept for another body.
-const maxPooled = 1 << 20
-
-// payload is a request's body. Close, or the last read, gives the buffer back;
-// the two may come from different goroutines, for net/http closes a body that
-// it still reads from.
-type payload struct {
-	mu      sync.Mutex
-	buf     *[]byte
-	off     int
-	release func()
-}
-
-var errBodyClosed = errors.New("body is closed")
-
-// Read is io.Reader's.
-func (p *payload) Read(dst []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.buf == nil {
-		return 0, errBodyClosed
-	}
-	n := copy(dst, (*p.buf)[p.off:])
-	p.off += n
-	if p.off == len(*p.buf) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-// size is the body's length, bytes the body; both before it is freed.
-func (p *payload) size() int64   { return int64(len(*p.buf)) }
-func (p *payload) bytes() []byte { return *p.buf }
-
-// Close is io.Closer's.
-func (p *payload) Close() error {
-	p.free()
 	return nil
 }
 
-// free gives the buffer back; of no payload too.
-func (p *payload) free() {
-	if p == nil {
-		return
+// setLengths limits and forces the answer's length.
+func (b *bodies) setLengths(m *members, j *job, f *form, list []span) error {
+	if j.output != record.Unknown && len(f.lengths) > 0 && (j.source == nil || j.trimmed || b.cfg.setsLengths()) {
+		value := strconv.AppendInt(nil, j.output, 10)
+		if f.within != "" {
+			inner, err := within(j.source, list, f, value)
+			if err != nil {
+				return err
+			}
+			m.set(f.within, inner)
+		} else {
+			for _, key := range lengthKeys(f, list) {
+				m.set(key, value)
+			}
+		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.buf == nil {
-		return
+	if j.fields.has(optIgnoreEOS) {
+		m.set("ignore_eos", []byte("true"))
 	}
-	if cap(*p.buf) <= maxPooled {
-		*p.buf = (*p.buf)[:0]
-		bufferPool.Put(p.buf)
+	if j.fields.has(optMinTokens) {
+		m.set("min_tokens", strconv.AppendInt(nil, j.output, 10))
 	}
-	p.buf = nil
-	p.release()
+	return nil
+}
+
+// within is the object that holds a form's limits, with the limit set.
+func within(body []byte, list []span, f *form, value []byte) ([]byte, error) {
+	own := valueOf(body, list, f.within)
+	if len(own) == 0 || own[0] != '{' {
+		return append(append([]byte(`{"`+f.lengths[0]+`":`), value...), `,"details":true}`...), nil
+	}
+	inner, last, err := spans(own)
+	if err != nil {
+		return nil, fmt.Errorf("edit %s: %w", f.within, err)
+	}
+	return editMembers(nil, own, inner, last, []member{{f.lengths[0], value}}), nil
+}
+
+// members is a list of fields that gives way to those of --extra.
+type members struct {
+	extra []member
+	list  []member
+}
+
+func (m *members) set(key string, value []byte) {
+	for _, x := range m.extra {
+		if x.key == key {
+			return
+		}
+	}
+	m.list = append(m.list, member{key, value})
 }
 
 // Replays says whether requests of the API can be replayed.
-func Replays(api openai.API) bool {
-	_, err := endpointPath(api)
-	return err == nil
-}
+func Replays(api openai.API) bool { return api.Path() != "" }
 
 func endpointPath(api openai.API) (string, error) {
-	switch api {
-	case openai.Completions:
-		return "/v1/completions", nil
-	case openai.Chat:
-		return "/v1/chat/completions", nil
+	if path := api.Path(); path != "" {
+		return path, nil
 	}
 	return "", fmt.Errorf("api %q is not one that is replayed", api)
 }

@@ -53,13 +53,17 @@ func newClient(cfg *Config, clock *clock) (*client, error) {
 	}
 	for _, base := range cfg.URLs {
 		s := server{base: base, posts: map[openai.API]message{}}
-		for _, api := range []openai.API{openai.Completions, openai.Chat} {
-			path, _ := endpointPath(api) // both are known
-			u, err := endpoint(base, path)
+		for _, api := range openai.APIs() {
+			u, err := endpoint(base, api.Path())
 			if err != nil {
 				return nil, err
 			}
-			s.posts[api] = newMessage(http.MethodPost, u, c.header)
+			header := c.header
+			if api == openai.Transcriptions {
+				header = c.header.Clone()
+				header.Set("Content-Type", formType)
+			}
+			s.posts[api] = newMessage(http.MethodPost, u, header)
 		}
 		c.servers = append(c.servers, s)
 	}

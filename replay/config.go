@@ -102,6 +102,8 @@ type Config struct {
 	MaxOutputTokens int64
 	// ZeroOutput is the policy for requests without output; default ZeroOne.
 	ZeroOutput ZeroPolicy
+	// Requests says how requests are made beyond their prompts.
+	Requests RequestConfig
 	// Extra is a JSON object whose members every body gets.
 	Extra []byte
 	// KeepOutput stores the answers' text in the results.
@@ -168,6 +170,9 @@ type Target struct {
 	// Addresses are the network addresses that the names stood for.
 	Addresses []string
 	Model     string
+	// ContextLimit is the model's context in tokens, 0 where it is unknown or
+	// of no matter.
+	ContextLimit int64
 	// ServerBlockSize is 0 where unknown, Overhead the template's tokens.
 	ServerBlockSize int
 	Overhead        int64
@@ -194,12 +199,10 @@ func (c *Config) fill() {
 	setDefault(&c.ZeroOutput, ZeroOne)
 	c.Load.fill()
 	setDefault(&c.LookAhead, defaultLookAhead)
+	c.Requests.fill()
 	setDefault(&c.MetricsInterval, defaultMetricsInterval)
 	if c.Prompt == "" {
-		c.Prompt = Tokens
-		if c.API == openai.Chat {
-			c.Prompt = Text
-		}
+		c.Prompt = DefaultPrompt(c.API)
 	}
 	if c.Sink == nil {
 		c.Sink = func(*record.Result) error { return nil }
@@ -224,16 +227,15 @@ func (c *Config) Validate() error {
 		}
 	}
 	switch {
-	case c.API != "" && c.API != openai.Completions && c.API != openai.Chat:
-		return fmt.Errorf("API %q: want completions or chat", c.API)
-	case c.API == openai.Chat && c.Prompt == Tokens:
-		return errors.New("prompts of token ids need the completions API")
 	case c.Speed < 0:
 		return fmt.Errorf("speed %v: want more than 0", c.Speed)
 	case c.MaxConcurrency < 0 || c.MaxInFlight < 0:
 		return errors.New("negative limit of concurrency")
 	}
 	if err := c.validateLoad(); err != nil {
+		return err
+	}
+	if err := c.validateRequests(); err != nil {
 		return err
 	}
 	if err := c.validateProxy(); err != nil {

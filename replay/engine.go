@@ -143,6 +143,7 @@ func (e *engine) close() {
 	e.alarm.close()
 	e.metrics.close()
 	e.client.close()
+	e.bodies.close()
 }
 
 // pulled is one pull of an iterator.

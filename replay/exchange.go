@@ -97,7 +97,7 @@ func (e *engine) exchange(life context.Context, j *job) {
 	if res.State == 0 { // a server that refuses what it was not sent
 		res.State, res.Class = record.Failed, record.ClassHTTP4xx
 	}
-	if e.cfg.IgnoreEOS && res.State == record.Completed && res.CompletionTokens != record.Unknown && res.CompletionTokens < j.output {
+	if e.cfg.IgnoreEOS && generates(j.api) && res.State == record.Completed && res.CompletionTokens != record.Unknown && res.CompletionTokens < j.output {
 		e.tally.short.Add(1)
 	}
 	res.Error = e.scrub.clean(res.Error)

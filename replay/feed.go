@@ -73,16 +73,17 @@ func identity(r *record.Request, e *engine) record.Result {
 
 // planBody decides what is sent, and gives the reason where nothing is.
 func (e *engine) planBody(j *job, r *record.Request) (why string) {
+	literal := e.cfg.Prompt == Literal && r.Body != nil
+	e.address(j, r, literal)
 	zero := r.OutputTokens == 0 || r.Observed.Failed
 	if zero && e.cfg.ZeroOutput == ZeroSkip {
 		_, _ = e.planner.Plan(r) // its session's later turns may hold it
 		return reasonNoOutput
 	}
-	literal := e.cfg.Prompt == Literal && r.Body != nil
-	if literal && j.output == record.Unknown {
-		j.output = bodyLimit(r.Body)
+	if literal && j.output == record.Unknown && generates(j.api) {
+		j.output = bodyLimit(j.api, r.Body)
 	}
-	if e.cfg.MaxOutputTokens > 0 && (j.output == record.Unknown || j.output > e.cfg.MaxOutputTokens) {
+	if e.cfg.MaxOutputTokens > 0 && generates(j.api) && (j.output == record.Unknown || j.output > e.cfg.MaxOutputTokens) {
 		j.output = e.cfg.MaxOutputTokens
 	}
 	raised := false
@@ -90,14 +91,14 @@ func (e *engine) planBody(j *job, r *record.Request) (why string) {
 		j.output, raised = 1, true
 	}
 	if literal {
-		if r.API != "" {
-			j.api = openai.API(r.API)
-		}
 		if _, err := endpointPath(j.api); err != nil {
 			return err.Error()
 		}
 		j.source = r.Body
 	} else if why := e.planPrompt(j, r, &raised); why != "" {
+		return why
+	}
+	if why := e.fit(j); why != "" {
 		return why
 	}
 	if raised {
@@ -107,8 +108,25 @@ func (e *engine) planBody(j *job, r *record.Request) (why string) {
 	return ""
 }
 
+// address says where a request goes, and as what.
+func (e *engine) address(j *job, r *record.Request, literal bool) {
+	if literal && r.API != "" {
+		j.api = openai.API(r.API)
+	}
+	if !generates(j.api) {
+		j.output = record.Unknown
+	}
+	j.model, j.priority = e.bodies.chooseModel(r, e.cfg.Seed), r.Priority
+	if j.model != "" {
+		j.res.Model = j.model
+	}
+}
+
 func (e *engine) planPrompt(j *job, r *record.Request, raised *bool) (why string) {
 	p, err := e.planner.Plan(r)
+	if j.api == openai.Transcriptions {
+		return errNoAudio.Error()
+	}
 	if errors.Is(err, prompt.ErrNoLength) {
 		return prompt.ErrNoLength.Error()
 	}

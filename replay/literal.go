@@ -3,11 +3,11 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
+	"retrace/openai"
 	"retrace/record"
 )
 
@@ -25,73 +25,46 @@ type span struct {
 
 // spans finds the members of a JSON object, and where its last brace stands.
 func spans(body []byte) (list []span, last int, err error) {
-	dec := json.NewDecoder(bytes.NewReader(body))
-	open, err := dec.Token()
-	if err != nil {
-		return nil, 0, err
-	}
-	if open != json.Delim('{') {
-		return nil, 0, errors.New("found no object")
-	}
-	var raw json.RawMessage
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, 0, err
-		}
-		name, _ := key.(string)
-		if err := dec.Decode(&raw); err != nil {
-			return nil, 0, err
-		}
-		end := int(dec.InputOffset())
-		list = append(list, span{name, end - len(raw), end})
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, 0, err
-	}
-	last = int(dec.InputOffset()) - 1
-	if rest := bytes.TrimSpace(body[last+1:]); len(rest) > 0 {
-		return nil, 0, fmt.Errorf("found %d bytes behind the object", len(rest))
-	}
-	return list, last, nil
+	list = make([]span, 0, 16)
+	err = openai.EachMember(body, func(key string, start, end int) error {
+		list = append(list, span{key, start, end})
+		return nil
+	})
+	return list, bytes.LastIndexByte(body, '}'), err
 }
 
-// The members that limit an answer's length: the second is the chat API's
-// newer name for the first, which wins where a body has both.
-const (
-	maxTokens           = "max_tokens"
-	maxCompletionTokens = "max_completion_tokens"
-)
-
-// bodyLimit is the limit that a body sets to the length of its answer, Unknown
-// where it sets none.
-func bodyLimit(body []byte) int64 {
-	list, _, err := spans(body)
-	if err != nil {
-		return record.Unknown // which rendering will tell
-	}
-	limit := record.Unknown
+// valueOf is a member's raw value, nil where there is none; of several the last.
+func valueOf(body []byte, list []span, key string) (raw []byte) {
 	for _, s := range list {
-		if s.key != maxCompletionTokens && (s.key != maxTokens || has(list, maxCompletionTokens)) {
-			continue
-		}
-		if n, err := strconv.ParseInt(string(body[s.start:s.end]), 10, 64); err == nil && n > 0 {
-			limit = n
+		if s.key == key {
+			raw = body[s.start:s.end]
 		}
 	}
-	return limit
+	return raw
 }
 
-// lengthKeys are the members that set a length in a body: those it has, else
-// max_tokens.
-func lengthKeys(list []span) []string {
-	switch {
-	case !has(list, maxCompletionTokens):
-		return []string{maxTokens}
-	case has(list, maxTokens):
-		return []string{maxTokens, maxCompletionTokens}
+// countIn is a plain integer above 0, else Unknown.
+func countIn(raw []byte) int64 {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil || n <= 0 {
+		return record.Unknown
 	}
-	return []string{maxCompletionTokens}
+	return n
+}
+
+// lengthKeys are the members that set a length in a body: those of the form's
+// that it has, else the first.
+func lengthKeys(f *form, list []span) []string {
+	var keys []string
+	for _, key := range f.lengths {
+		if has(list, key) {
+			keys = append(keys, key)
+		}
+	}
+	if keys == nil && len(f.lengths) > 0 {
+		keys = f.lengths[:1]
+	}
+	return keys
 }
 
 func has(list []span, key string) bool {

@@ -115,15 +115,23 @@ func TestKeyIsNotSentInClear(t *testing.T) {
 func TestValidate(t *testing.T) {
 	good := Config{URLs: []string{"http://localhost"}}
 	for name, change := range map[string]func(*Config){
-		"no URL":       func(c *Config) { c.URLs = nil },
-		"no scheme":    func(c *Config) { c.URLs = []string{"localhost:8000"} },
-		"other scheme": func(c *Config) { c.URLs = []string{"ftp://host"} },
-		"bad URL":      func(c *Config) { c.URLs = []string{"http://user:secret@%zz"} },
-		"API":          func(c *Config) { c.API = "embeddings" },
-		"chat tokens":  func(c *Config) { c.API, c.Prompt = "chat", Tokens },
-		"speed":        func(c *Config) { c.Speed = -1 },
-		"limit":        func(c *Config) { c.MaxInFlight = -1 },
-		"extra":        func(c *Config) { c.Extra = []byte("[]") },
+		"no URL":        func(c *Config) { c.URLs = nil },
+		"no scheme":     func(c *Config) { c.URLs = []string{"localhost:8000"} },
+		"other scheme":  func(c *Config) { c.URLs = []string{"ftp://host"} },
+		"bad URL":       func(c *Config) { c.URLs = []string{"http://user:secret@%zz"} },
+		"API":           func(c *Config) { c.API = "generate" },
+		"chat tokens":   func(c *Config) { c.API, c.Prompt = "chat", Tokens },
+		"ranked tokens": func(c *Config) { c.API, c.Prompt = "rerank", Tokens },
+		"made-up audio": func(c *Config) { c.API, c.Prompt = "transcriptions", Text },
+		"stream":        func(c *Config) { c.Requests.Stream = "sometimes" },
+		"context":       func(c *Config) { c.Requests.OverContext = "trim" },
+		"documents":     func(c *Config) { c.Requests.RerankDocuments = -1 },
+		"two models":    func(c *Config) { c.Requests.ModelFromTrace, c.Requests.LoRA = true, []string{"a"} },
+		"no adapter":    func(c *Config) { c.Requests.LoRA = []string{"a", ""} },
+		"no context":    func(c *Config) { c.Requests.ContextLimit = -1 },
+		"speed":         func(c *Config) { c.Speed = -1 },
+		"limit":         func(c *Config) { c.MaxInFlight = -1 },
+		"extra":         func(c *Config) { c.Extra = []byte("[]") },
 	} {
 		c := good
 		change(&c)

@@ -81,7 +81,9 @@ type tally struct {
 	planned, sent, completed, failed, cancelled, notSent atomic.Int64
 
 	opened, reused, compressed, longer, raised, retried, short atomic.Int64
-	unled                                                      atomic.Int64 // turns that live answers did not fit
+
+	overContext, trimmedOutput, trimmedPrompt atomic.Int64 // by the context's policy
+	unled                                     atomic.Int64 // turns that live answers did not fit
 
 	lag atomic.Int64 // the largest since the last look
 
@@ -148,6 +150,9 @@ func (e *engine) outcome() (Outcome, error) {
 	add(t.longer.Load(), "prompt", "stayed longer than wanted, shorter than the server's template")
 	add(t.raised.Load(), "request", "without input or output at the source, sent with one token")
 	add(t.retried.Load(), "request", "met a connection that the server had just closed: made once more")
+	add(t.overContext.Load(), "request", "over the model's context, sent as they are")
+	add(t.trimmedOutput.Load(), "request", "over the model's context, sent with less output (--over-context)")
+	add(t.trimmedPrompt.Load(), "request", "over the model's context, sent with the beginning of the prompt (--over-context)")
 	add(t.short.Load(), "answer", "came out shorter than the length that was forced (--ignore-eos)")
 	add(t.unled.Load(), "turn", "does not go on from the turn before it: sent as recorded, without the live answers")
 	if e.planner != nil {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"retrace/openai"
 	"retrace/record"
 	"retrace/replay/prompt"
 )
@@ -47,7 +48,7 @@ func (e *engine) prepare(ctx context.Context) (*record.Result, error) {
 		e.learn(ctx)
 	}
 	var probe *record.Result
-	if reachable && e.cfg.Prompt == Text {
+	if reachable && e.cfg.Prompt == Text && e.cfg.API != openai.Rerank { // whose prompts are none
 		probe = e.probe(ctx)
 	}
 	e.addresses()
@@ -61,17 +62,7 @@ func (e *engine) remark(format string, args ...any) {
 // learn asks for the model and the block size where they were not given.
 func (e *engine) learn(ctx context.Context) {
 	t, s := &e.target, &e.client.servers[0]
-	if t.Model == "" {
-		model, err := e.firstModel(ctx, s)
-		if err != nil {
-			e.remark("no model is named: %v; requests go without one", e.scrub.clean(err.Error()))
-		}
-		t.Model = model
-		if model != "" {
-			e.cfg.Model = model
-			e.bodies.setModel(model)
-		}
-	}
+	e.learnModel(ctx, s)
 	if t.ServerBlockSize == 0 && e.cfg.Prompt != Literal {
 		t.ServerBlockSize = e.blockSize(ctx, s)
 	}
@@ -139,26 +130,59 @@ func (e *engine) get(ctx context.Context, s *server, path string, most int64) (c
 	return resp.StatusCode, body, err
 }
 
-func (e *engine) firstModel(ctx context.Context, s *server) (string, error) {
+// listed is a model as the server lists it.
+type listed struct {
+	ID string `json:"id"`
+	// MaxLen is vLLM's: the model's context in tokens, 0 where not told.
+	MaxLen int64 `json:"max_model_len"`
+}
+
+func (e *engine) models(ctx context.Context, s *server) ([]listed, error) {
 	code, body, err := e.get(ctx, s, "/v1/models", 1<<20)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if code != http.StatusOK {
-		return "", fmt.Errorf("GET /v1/models: HTTP %d", code)
+		return nil, fmt.Errorf("GET /v1/models: HTTP %d", code)
 	}
 	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
+		Data []listed `json:"data"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return "", fmt.Errorf("GET /v1/models: %w", err)
+		return nil, fmt.Errorf("GET /v1/models: %w", err)
 	}
 	if len(list.Data) == 0 {
-		return "", errors.New("GET /v1/models: found no model")
+		return nil, errors.New("GET /v1/models: found no model")
 	}
-	return list.Data[0].ID, nil
+	return list.Data, nil
+}
+
+// learnModel asks for the model's name and context, where these were not given
+// and are needed.
+func (e *engine) learnModel(ctx context.Context, s *server) {
+	t := &e.target
+	t.ContextLimit = e.cfg.Requests.ContextLimit
+	limited := e.cfg.Requests.OverContext != ContextSend && t.ContextLimit == 0
+	if t.Model != "" && !limited {
+		return
+	}
+	list, err := e.models(ctx, s)
+	if err != nil && t.Model == "" {
+		e.remark("no model is named: %v; requests go without one", e.scrub.clean(err.Error()))
+	}
+	if err == nil && t.Model == "" {
+		t.Model = list[0].ID
+		e.cfg.Model = t.Model
+		e.bodies.setModel(t.Model)
+	}
+	for _, m := range list {
+		if limited && m.ID == t.Model {
+			t.ContextLimit = m.MaxLen
+		}
+	}
+	if limited && t.ContextLimit <= 0 {
+		e.remark("the server does not tell its context: --over-context does nothing without --context-limit")
+	}
 }
 
 // vLLM's name for its configuration; the labels' order is not fixed.
@@ -223,7 +247,7 @@ func (e *engine) addresses() {
 }
 
 func (e *engine) startPredictor() error {
-	if e.target.ServerBlockSize <= 0 || e.cfg.Prompt == Literal {
+	if e.target.ServerBlockSize <= 0 || e.cfg.Prompt == Literal || !PredictsHits(e.cfg.API) {
 		return nil
 	}
 	over := int(e.target.Overhead)

@@ -23,17 +23,23 @@ type job struct {
 	output int64  // wanted output tokens, as sent; Unknown sends none
 	weight int64  // bytes held of the plan budget
 
+	model    string // asked for in place of the run's, "" for none
+	priority *int64 // nil sends none
+	trimmed  bool   // output is to be set in a body too
+
 	turn *turn // where later turns may wait for this one
 	talk *talk // nil without live answers
 
 	// The renderer's: body is there when ready is closed.
 	ready chan struct{}
 	body  *[]byte
-	// fields are the optional ones that body has.
-	fields fields
-	held   int64 // bytes held of the body budget
-	once   bool  // there is no room to keep the plan while the request runs
-	err    error
+	// fields are the optional ones that body has; streams says that it asks
+	// for a stream.
+	fields  fields
+	streams bool
+	held    int64 // bytes held of the body budget
+	once    bool  // there is no room to keep the plan while the request runs
+	err     error
 	// dropped tells the renderer that nobody waits for the body; drawn that it
 	// is there. Behind queue.mu.
 	dropped, drawn bool

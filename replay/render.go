@@ -50,7 +50,6 @@ func (e *engine) free(j *job) {
 }
 
 func (e *engine) body(j *job) (*[]byte, error) {
-	j.fields = e.bodies.fieldsFor(j)
 	buf := bufferPool.Get().(*[]byte)
 	b, err := e.bodies.append((*buf)[:0], j)
 	if err != nil {
