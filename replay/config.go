@@ -176,6 +176,8 @@ type Target struct {
 	// ServerBlockSize is 0 where unknown, Overhead the template's tokens.
 	ServerBlockSize int
 	Overhead        int64
+	// WarmUp is how many requests of the warm-up were answered.
+	WarmUp int64
 	// Notes are sentences worth telling before the run.
 	Notes []string
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retrace/openai"
 	"retrace/record"
 	"retrace/replay/prompt"
 )
@@ -46,14 +47,18 @@ type engine struct {
 	queue    *queue
 	slots    *slots
 	sessions *sessions // nil where no turn waits for another
-	plans    *budget
-	drafts   *budget
-	tally    tally
-	alarm    *alarm
-	work     chan *job    // to idle senders
-	idle     atomic.Int64 // senders
-	kept     atomic.Int64 // bytes of plans of requests in flight
-	inFlight atomic.Int64 // served and waiting
+	// reachable says that the servers were ready, probing is the API of the probes
+	// beside the load, "" for none.
+	reachable bool
+	probing   openai.API
+	plans     *budget
+	drafts    *budget
+	tally     tally
+	alarm     *alarm
+	work      chan *job    // to idle senders
+	idle      atomic.Int64 // senders
+	kept      atomic.Int64 // bytes of plans of requests in flight
+	inFlight  atomic.Int64 // served and waiting
 	// keepOutput says that results keep the answers' text, which Config.KeepOutput
 	// also asks for where later turns need it.
 	keepOutput bool
@@ -113,15 +118,22 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 	}
 	next, stop := iter.Pull2(cfg.lineUp(reqs))
 	defer stop()
-	first := pull(next) // an unsorted trace is sorted before the clock runs
+	first := pullSome(next, max(cfg.Load.WarmUp, 1)) // an unsorted trace is sorted before the clock runs
+	beside, err := e.warmUp(ctx, first)
+	if err != nil {
+		return Outcome{Target: e.target}, err
+	}
+	if probe != nil {
+		beside = append(beside, probe)
+	}
 	e.metrics.before(ctx)
 	if late := time.Until(cfg.StartAt); !cfg.StartAt.IsZero() && late < 0 {
 		return Outcome{Target: e.target}, fmt.Errorf("start at %s: %w, it is %s now", cfg.StartAt.Format(time.RFC3339), ErrStartPassed,
 			time.Now().In(cfg.StartAt.Location()).Format(time.RFC3339))
 	}
 	e.clock.setOrigin(cfg.StartAt)
-	if probe != nil {
-		shift(probe, time.Duration(e.clock.shift.Load()))
+	for _, res := range beside {
+		shift(res, time.Duration(e.clock.shift.Load()))
 	}
 	e.metrics.settleOrigin(time.Duration(e.clock.shift.Load()))
 	e.target.Start = e.clock.wall()
@@ -130,7 +142,10 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 			return Outcome{Target: e.target}, err
 		}
 	}
-	e.run(ctx, probe, first.then(next))
+	if cfg.Load.ProbeRate > 0 {
+		e.probing = e.sideAPI(&first[0].req.Request)
+	}
+	e.run(ctx, beside, resume(first, next))
 	out, err := e.outcome()
 	if e.failure != nil {
 		err = e.failure
@@ -158,10 +173,29 @@ func pull(next func() (placed, error, bool)) (p pulled) {
 	return p
 }
 
-// then yields p, and what is next.
-func (p pulled) then(next func() (placed, error, bool)) iter.Seq2[placed, error] {
+// pullSome pulls n times, or up to the first that is no request.
+func pullSome(next func() (placed, error, bool), n int) []pulled {
+	var list []pulled
+	for len(list) < n {
+		p := pull(next)
+		list = append(list, p)
+		if !p.ok || p.err != nil {
+			break
+		}
+	}
+	return list
+}
+
+// resume yields what was pulled first, and what is next.
+func resume(first []pulled, next func() (placed, error, bool)) iter.Seq2[placed, error] {
 	return func(yield func(placed, error) bool) {
-		for ; p.ok; p = pull(next) {
+		for i, p := range first {
+			first[i] = pulled{} // its turn is over
+			if !p.ok || !yield(p.req, p.err) {
+				return
+			}
+		}
+		for p := pull(next); p.ok; p = pull(next) {
 			if !yield(p.req, p.err) {
 				return
 			}
@@ -203,7 +237,8 @@ func newEngine(cfg Config) (*engine, error) {
 }
 
 // run drives everything from the first request to the last result.
-func (e *engine) run(ctx context.Context, probe *record.Result, reqs iter.Seq2[placed, error]) {
+// beside are results of requests that were made before the origin.
+func (e *engine) run(ctx context.Context, beside []*record.Result, reqs iter.Seq2[placed, error]) {
 	e.life, e.kill = context.WithCancelCause(context.WithoutCancel(ctx))
 	e.stop, e.halt = context.WithCancelCause(e.life)
 	context.AfterFunc(e.stop, e.alarm.wake)
@@ -213,8 +248,8 @@ func (e *engine) run(ctx context.Context, probe *record.Result, reqs iter.Seq2[p
 	var crew sync.WaitGroup
 	var sink sync.WaitGroup
 	sink.Go(e.drain)
-	if probe != nil {
-		e.results <- probe
+	for _, res := range beside {
+		e.results <- res
 	}
 	crew.Go(e.render)
 	crew.Go(e.report)
@@ -223,10 +258,18 @@ func (e *engine) run(ctx context.Context, probe *record.Result, reqs iter.Seq2[p
 	crew.Go(func() { e.watch(ctx, over) })
 	crew.Go(func() { e.metrics.watch(ctx, over) })
 
+	probes := make(chan struct{})
+	if e.probing != "" {
+		crew.Go(func() { defer close(probes); e.sample(e.probing, over) })
+	} else {
+		close(probes)
+	}
+
 	e.feed(reqs)
 	e.jobs.Wait()
 	close(over)
 	e.alarm.wake()
+	e.settleProbes(ctx, probes)
 	e.kill(nil)
 	crew.Wait()
 	close(e.results)
@@ -385,7 +428,7 @@ func (e *engine) send(j *job) {
 		j.res.State, j.res.Reason = record.NotSent, e.scrub.clean(j.err.Error())
 	default:
 		size := int64(j.prompt.Size() + len(j.source))
-		j.once = e.kept.Add(size) > keptBudget
+		j.once = e.kept.Add(size) > keptBudget && e.cfg.Load.Retries == 0 // which need the plan
 		e.exchange(e.life, j)
 		e.kept.Add(-size)
 	}

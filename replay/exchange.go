@@ -81,8 +81,26 @@ func (e *engine) exchange(life context.Context, j *job) {
 	defer done()
 	res := &j.res
 	res.Replica = e.replica(j)
+	began := e.clock.now()
+	for {
+		e.attempts(ctx, j)
+		if !e.retry(ctx, j, began) {
+			break
+		}
+	}
+	if e.cfg.IgnoreEOS && generates(j.api) && res.Mark == record.Planned && res.State == record.Completed &&
+		res.CompletionTokens != record.Unknown && res.CompletionTokens < j.output {
+		e.tally.short.Add(1)
+	}
+	res.Error = e.scrub.clean(res.Error)
+}
+
+// attempts makes j's request, and again where that is no retry: a connection
+// that was closed meanwhile, a field that the server refuses.
+func (e *engine) attempts(ctx context.Context, j *job) {
+	res := &j.res
 	s := &e.client.servers[res.Replica]
-	for res.Attempts < maxAttempts {
+	for range maxAttempts {
 		res.Attempts++
 		if j.body == nil || e.bodies.stale(j.fields) {
 			if j.body, j.err = e.body(j); j.err != nil {
@@ -97,10 +115,6 @@ func (e *engine) exchange(life context.Context, j *job) {
 	if res.State == 0 { // a server that refuses what it was not sent
 		res.State, res.Class = record.Failed, record.ClassHTTP4xx
 	}
-	if e.cfg.IgnoreEOS && generates(j.api) && res.State == record.Completed && res.CompletionTokens != record.Unknown && res.CompletionTokens < j.output {
-		e.tally.short.Add(1)
-	}
-	res.Error = e.scrub.clean(res.Error)
 }
 
 // replica is the index of the server whose turn j is.
@@ -112,11 +126,14 @@ func (e *engine) try(ctx context.Context, to message, j *job) (again bool) {
 	a := &attempt{clock: e.clock, connect: record.NoTime}
 	ctx, drained := context.WithCancelCause(ctx)
 	defer drained(nil)
-	if res.Sent == record.NoTime {
+	if res.Sent == record.NoTime && res.Mark == record.Planned {
 		a.own.tally = &e.tally.sent // counted as soon as it is, for the progress
 	}
 	resp, err := e.client.do(ctx, a, e.message(to, j))
 	e.account(a, res)
+	if j.sent = record.NoTime; a.conn != nil {
+		j.sent = a.conn.sentAt()
+	}
 	if err != nil {
 		if ctx.Err() == nil && !j.once && a.closedIdle(err, e.clock.now()) && !e.retriedIdle(res) {
 			return true
@@ -181,7 +198,7 @@ func (e *engine) account(a *attempt, res *record.Result) {
 	if res.Sent != record.NoTime {
 		return
 	}
-	if res.Sent = a.conn.sentAt(); res.Sent != record.NoTime {
+	if res.Sent = a.conn.sentAt(); res.Sent != record.NoTime && res.Mark == record.Planned {
 		e.tally.late(res.Sent - max(res.Scheduled, res.Granted))
 	}
 }
@@ -227,6 +244,7 @@ func (e *engine) refused(ctx context.Context, resp *http.Response, j *job) (agai
 		res.Error = cutSentence(res, e.cfg.Timeout)
 		return false
 	}
+	j.patience = retryAfter(resp.Header)
 	message := refusal(body)
 	code := resp.StatusCode
 	if (code == http.StatusBadRequest || code == http.StatusUnprocessableEntity) && e.bodies.refuse(string(body), j.fields) && !j.once {

@@ -27,6 +27,10 @@ type Outcome struct {
 	// Interrupted says that ctx ended the run, TimedOut that MaxDuration did.
 	Interrupted bool
 	TimedOut    bool
+	// Retried counts the planned requests that were made again after a failure,
+	// FirstFailed those whose first attempt failed, made again or not.
+	Retried     int64
+	FirstFailed int64
 	// Opened and Reused count the connections that requests got.
 	Opened int64
 	Reused int64
@@ -83,7 +87,9 @@ type tally struct {
 	opened, reused, compressed, longer, raised, retried, short atomic.Int64
 
 	overContext, trimmedOutput, trimmedPrompt atomic.Int64 // by the context's policy
-	unled                                     atomic.Int64 // turns that live answers did not fit
+	// again counts requests that were retried, firstFailed those whose first
+	// attempt failed, unled turns that live answers did not fit.
+	again, firstFailed, unled atomic.Int64
 
 	lag atomic.Int64 // the largest since the last look
 
@@ -93,6 +99,12 @@ type tally struct {
 }
 
 func (t *tally) note(res *record.Result) {
+	if len(res.Tries) > 0 {
+		t.again.Add(1)
+	}
+	if len(res.Tries) > 0 || res.State == record.Failed {
+		t.firstFailed.Add(1)
+	}
 	switch res.State {
 	case record.Completed:
 		t.completed.Add(1)
@@ -133,6 +145,7 @@ func (e *engine) outcome() (Outcome, error) {
 		Target: e.target, Planned: t.planned.Load(),
 		Completed: t.completed.Load(), Failed: t.failed.Load(), Cancelled: t.cancelled.Load(), NotSent: t.notSent.Load(),
 		Reasons: t.reasons, Errors: t.errors, Opened: t.opened.Load(), Reused: t.reused.Load(),
+		Retried: t.again.Load(), FirstFailed: t.firstFailed.Load(),
 	}
 	reason := e.stopReason()
 	o.Interrupted, o.TimedOut = reason == reasonInterrupted || e.interrupted, reason == reasonMaxDuration

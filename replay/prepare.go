@@ -44,6 +44,7 @@ func (e *engine) prepare(ctx context.Context) (*record.Result, error) {
 			e.remark("server %s is not ready: %v; sending all the same", t.URLs[i], e.scrub.clean(err.Error()))
 		}
 	}
+	e.reachable = reachable
 	if reachable {
 		e.learn(ctx)
 	}

@@ -29,6 +29,10 @@ type job struct {
 
 	turn *turn // where later turns may wait for this one
 	talk *talk // nil without live answers
+	// sent is when the last attempt was handed to the connection; patience is
+	// what the server asked for then, 0 for nothing.
+	sent     time.Duration
+	patience time.Duration
 
 	// The renderer's: body is there when ready is closed.
 	ready chan struct{}
