@@ -32,6 +32,9 @@ type Predictor struct {
 	// heads holds what stands in the places where a first token that happens
 	// to be another segment's too would fill up a block of the server.
 	heads hashMap
+	// ends holds where prompts ended, which is to be known where the template
+	// goes on behind them.
+	ends hashMap
 
 	hits, tokens int64
 }
@@ -60,9 +63,16 @@ func NewPredictor(cfg PredictorConfig) (*Predictor, error) {
 // With the server's block size B, head h, tokens s that the prompt shares with
 // the start of any earlier one, and length n with the overhead, the hits are
 // B · min(⌊(h+s)/B⌋, ⌊(n−1)/B⌋): whole blocks, and never the last token, which
-// must be computed to get an answer.
+// must be computed to get an answer. A prompt that was sent before as a whole
+// shares the template behind it too.
 func (p *Predictor) Add(prompt Prompt) int64 {
-	shared := p.walk(prompt)
+	shared, end := p.walk(prompt)
+	if p.cfg.Overhead > p.cfg.Head {
+		if _, again := p.ends.get(end); again && shared == prompt.tokens {
+			shared += p.cfg.Overhead - p.cfg.Head
+		}
+		p.ends.put(end, 0)
+	}
 	n := prompt.tokens + p.cfg.Overhead
 	size := p.cfg.BlockSize
 	hits := int64(size) * int64(max(0, min((p.cfg.Head+shared)/size, (n-1)/size)))
@@ -76,10 +86,11 @@ func (p *Predictor) Add(prompt Prompt) int64 {
 func (p *Predictor) Totals() (hits, tokens int64) { return p.hits, p.tokens }
 
 // walk follows the prompt from place to place as far as earlier prompts go,
-// which is what it returns in tokens, and marks the places that are new.
-func (p *Predictor) walk(prompt Prompt) (shared int) {
+// which is what it returns in tokens, marks the places that are new, and
+// returns the place behind the prompt.
+func (p *Predictor) walk(prompt Prompt) (shared int, place uint64) {
 	known := true // all before this segment was sent before
-	place, offset := uint64(0), 0
+	offset := 0
 	for _, seg := range prompt.segs {
 		here := mix(place ^ mix(seg.Key+uint64(seg.Kind+1)*golden))
 		if known {
@@ -96,7 +107,7 @@ func (p *Predictor) walk(prompt Prompt) (shared int) {
 		place = mix(here + uint64(seg.N)*golden)
 		offset += int(seg.N)
 	}
-	return shared
+	return shared, place
 }
 
 // seen is how many of the segment's tokens an earlier prompt had in this place.

@@ -147,6 +147,10 @@ func (o *tokenOracle) Add(p Prompt) int64 {
 	} else {
 		ids = o.cfg.Maker.AppendTokenIDs(nil, p)
 	}
+	tokens := len(ids)
+	for i := range o.cfg.Overhead - o.cfg.Head {
+		ids = append(ids, MaxVocab+1+uint32(i)) // the template behind it
+	}
 	shared := 0
 	for _, earlier := range o.sent {
 		n := 0
@@ -157,7 +161,7 @@ func (o *tokenOracle) Add(p Prompt) int64 {
 	}
 	o.sent = append(o.sent, ids)
 	size := o.cfg.BlockSize
-	return int64(size) * int64(max(0, min((o.cfg.Head+shared)/size, (len(ids)+o.cfg.Overhead-1)/size)))
+	return int64(size) * int64(max(0, min((o.cfg.Head+shared)/size, (tokens+o.cfg.Overhead-1)/size)))
 }
 
 // TestPredictorAgainstTokens compares with the oracle where heads collide all
