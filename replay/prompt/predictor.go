@@ -66,10 +66,11 @@ func NewPredictor(cfg PredictorConfig) (*Predictor, error) {
 // must be computed to get an answer. A prompt that was sent before as a whole
 // shares the template behind it too.
 func (p *Predictor) Add(prompt Prompt) int64 {
-	shared, end := p.walk(prompt)
-	if p.cfg.Overhead > p.cfg.Head {
-		if _, again := p.ends.get(end); again && shared == prompt.tokens {
-			shared += p.cfg.Overhead - p.cfg.Head
+	shared, before := p.walk(prompt)
+	if tail := p.cfg.Overhead - p.cfg.Head; tail > 0 {
+		end := p.end(prompt, before)
+		if _, again := p.ends.get(end); again {
+			shared = prompt.tokens + tail
 		}
 		p.ends.put(end, 0)
 	}
@@ -87,10 +88,10 @@ func (p *Predictor) Totals() (hits, tokens int64) { return p.hits, p.tokens }
 
 // walk follows the prompt from place to place as far as earlier prompts go,
 // which is what it returns in tokens, marks the places that are new, and
-// returns the place behind the prompt.
-func (p *Predictor) walk(prompt Prompt) (shared int, place uint64) {
+// returns the place of the last segment.
+func (p *Predictor) walk(prompt Prompt) (shared int, last uint64) {
 	known := true // all before this segment was sent before
-	offset := 0
+	place, offset := uint64(0), 0
 	for _, seg := range prompt.segs {
 		here := mix(place ^ mix(seg.Key+uint64(seg.Kind+1)*golden))
 		if known {
@@ -104,10 +105,30 @@ func (p *Predictor) walk(prompt Prompt) (shared int, place uint64) {
 			p.mark(here, seg)
 		}
 		p.markHead(place, offset, seg)
-		place = mix(here + uint64(seg.N)*golden)
+		last, place = place, mix(here+uint64(seg.N)*golden)
 		offset += int(seg.N)
 	}
-	return shared, place
+	return shared, last
+}
+
+// end is where the prompt ends, whose last segment stands at place. Segments
+// shorter than a head are known by their tokens, which others may have too.
+func (p *Predictor) end(prompt Prompt, place uint64) uint64 {
+	if len(prompt.segs) == 0 {
+		return 0
+	}
+	seg := prompt.segs[len(prompt.segs)-1]
+	if int(seg.N) >= p.speller.head {
+		return mix(mix(place^mix(seg.Key+uint64(seg.Kind+1)*golden)) + uint64(seg.N)*golden)
+	}
+	var buf [maxHead]uint32
+	tokens := buf[:seg.N]
+	p.speller.spell(tokens, seg.Kind, seg.Key, 0)
+	hash := ^place
+	for _, t := range tokens {
+		hash = mix(hash + uint64(t+1)*golden)
+	}
+	return hash
 }
 
 // seen is how many of the segment's tokens an earlier prompt had in this place.
