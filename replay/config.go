@@ -12,6 +12,7 @@ import (
 
 	"retrace/openai"
 	"retrace/record"
+	"retrace/replay/prompt"
 )
 
 // PromptMode says what prompts are made of.
@@ -64,6 +65,7 @@ type Config struct {
 	// Salt, VocabLo and VocabHi shape prompts; see package prompt.
 	Salt             string
 	VocabLo, VocabHi uint32
+	Prompts          PromptConfig
 	// ServerBlockSize is the server's prefix block in tokens, for predicted
 	// hits; 0 asks the server's /metrics.
 	ServerBlockSize int
@@ -173,9 +175,13 @@ type Target struct {
 	// ContextLimit is the model's context in tokens, 0 where it is unknown or
 	// of no matter.
 	ContextLimit int64
-	// ServerBlockSize is 0 where unknown, Overhead the template's tokens.
+	// ServerBlockSize is 0 where unknown. Overhead is what the template adds to
+	// a prompt of text, in tokens; Tail is the part of it behind the prompt, 0
+	// where that is not known.
 	ServerBlockSize int
-	Overhead        int64
+	Overhead, Tail  int64
+	// Vocabulary is that of the prompts.
+	Vocabulary prompt.Vocabulary
 	// WarmUp is how many requests of the warm-up were answered.
 	WarmUp int64
 	// Notes are sentences worth telling before the run.

@@ -204,10 +204,7 @@ func resume(first []pulled, next func() (placed, error, bool)) iter.Seq2[placed,
 }
 
 func newEngine(cfg Config) (*engine, error) {
-	maker, err := prompt.New(prompt.Config{
-		Namespace: cfg.Header.Namespace, Salt: cfg.Salt, BlockSize: cfg.Header.BlockSize,
-		VocabLo: cfg.VocabLo, VocabHi: cfg.VocabHi,
-	})
+	maker, err := cfg.newMaker(cfg.Prompts.Vocabulary)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type Prediction struct {
 }
 
 // Predict plans all prompts and sends nothing. Of the target, which is zero
-// where no server was asked, it takes the overhead and, where
+// where no server was asked, it takes the overhead, the vocabulary and, where
 // Config.ServerBlockSize is 0, the block size, else DefaultServerBlockSize.
 // Literal prompts are not predicted.
 func Predict(cfg Config, t Target, reqs iter.Seq2[record.Request, error]) (Prediction, error) {
@@ -39,7 +39,12 @@ func Predict(cfg Config, t Target, reqs iter.Seq2[record.Request, error]) (Predi
 		return p, err
 	}
 	defer e.close()
-	e.target.ServerBlockSize, e.target.Overhead = cfg.ServerBlockSize, t.Overhead
+	e.target.ServerBlockSize, e.target.Overhead, e.target.Tail = cfg.ServerBlockSize, t.Overhead, t.Tail
+	if t.Vocabulary.Digest() != "" {
+		if err := e.useVocabulary(t.Vocabulary); err != nil {
+			return p, err
+		}
+	}
 	if err := e.startPredictor(); err != nil {
 		return p, err
 	}

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	"retrace/openai"
 	"retrace/record"
 	"retrace/replay/prompt"
 )
@@ -22,8 +21,6 @@ const (
 	readyEvery = 250 * time.Millisecond
 	// getTimeout bounds each request that is not for generation.
 	getTimeout = 5 * time.Second
-	// probeWords is the length of the prompt that learns the overhead.
-	probeWords = 16
 )
 
 // prepare waits for the servers and learns what is to be known of them. The
@@ -49,8 +46,8 @@ func (e *engine) prepare(ctx context.Context) (*record.Result, error) {
 		e.learn(ctx)
 	}
 	var probe *record.Result
-	if reachable && e.cfg.Prompt == Text && e.cfg.API != openai.Rerank { // whose prompts are none
-		probe = e.probe(ctx)
+	if reachable {
+		probe = e.learnOverhead(ctx)
 	}
 	e.addresses()
 	return probe, e.startPredictor()
@@ -206,32 +203,6 @@ func (e *engine) blockSize(ctx context.Context, s *server) int {
 	return n
 }
 
-// probe sends one short prompt, and learns from the server's count of it what
-// the template adds.
-func (e *engine) probe(ctx context.Context) *record.Result {
-	words := prompt.NewPrompt(prompt.Segment{Key: 0, N: probeWords, Kind: prompt.Tail})
-	j := &job{api: e.cfg.API, prompt: words, output: 1, res: record.NewResult()}
-	j.res.ID, j.res.Mark, j.res.Shard = "overhead-probe", record.Overhead, e.cfg.Shard
-	j.res.Model = e.target.Model
-	j.res.WantedInput, j.res.WantedOutput = probeWords, 1
-	j.res.Scheduled = e.clock.now()
-	j.res.Granted = j.res.Scheduled
-	e.exchange(ctx, j)
-	e.tally.sent.Store(0)
-	e.tally.lag.Store(0)
-	switch {
-	case j.res.State != record.Completed:
-		e.remark("the probe for the template's overhead failed (%s): %s; prompts are not cut", j.res.Class, j.res.Error)
-	case j.res.PromptTokens == record.Unknown:
-		e.remark("the server does not count prompt tokens: the template's overhead is unknown, prompts are not cut")
-	case j.res.PromptTokens < probeWords:
-		e.remark("the server counts %d tokens for %d words: prompts are not cut", j.res.PromptTokens, probeWords)
-	default:
-		e.target.Overhead = j.res.PromptTokens - probeWords
-	}
-	return &j.res
-}
-
 // addresses notes what the names stood for.
 func (e *engine) addresses() {
 	n := e.client.names
@@ -251,10 +222,10 @@ func (e *engine) startPredictor() error {
 	if e.target.ServerBlockSize <= 0 || e.cfg.Prompt == Literal || !PredictsHits(e.cfg.API) {
 		return nil
 	}
-	over := int(e.target.Overhead)
 	for range e.client.servers { // each has a cache of its own
 		p, err := prompt.NewPredictor(prompt.PredictorConfig{
-			Maker: e.bodies.maker, Text: e.cfg.Prompt == Text, BlockSize: e.target.ServerBlockSize, Head: over, Overhead: over,
+			Maker: e.bodies.maker, Text: e.cfg.Prompt == Text, BlockSize: e.target.ServerBlockSize,
+			Head: int(e.target.Overhead - e.target.Tail), Overhead: int(e.target.Overhead),
 		})
 		if err != nil {
 			return err
