@@ -70,7 +70,9 @@ func newScrubber(c *Config) scrubber {
 		if !openHeader(name) {
 			for _, v := range values {
 				add(v)
-				add(strings.TrimPrefix(v, "Bearer "))
+				for _, part := range headerParts(v) {
+					add(part)
+				}
 			}
 		}
 	}
@@ -97,6 +99,30 @@ func newScrubber(c *Config) scrubber {
 		pairs = append(pairs, s, masked)
 	}
 	return scrubber{strings.NewReplacer(pairs...)}
+}
+
+// shortestPart is the length from which a part of a header's value is taken for
+// a secret of its own: "Token" and "path=/" are none.
+const shortestPart = 8
+
+// headerParts are what in a header's value may be the secret proper: the
+// credential behind the scheme of "Bearer sk-…", the values of cookies, the
+// password of basic authentication.
+func headerParts(value string) (parts []string) {
+	fields := strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ';' || r == ',' })
+	for i, f := range fields {
+		_, after, found := strings.Cut(f, "=")
+		if decoded, err := base64.StdEncoding.DecodeString(f); err == nil && i > 0 && strings.EqualFold(fields[i-1], "Basic") {
+			_, after, found = strings.Cut(string(decoded), ":")
+		}
+		if found && len(after) >= shortestPart {
+			parts = append(parts, after)
+		}
+		if len(f) >= shortestPart {
+			parts = append(parts, f)
+		}
+	}
+	return parts
 }
 
 // basic is the credential of HTTP's basic authentication.

@@ -169,12 +169,12 @@ func (e *engine) learnModel(ctx context.Context, s *server) {
 		e.remark("no model is named: %v; requests go without one", e.scrub.clean(err.Error()))
 	}
 	if err == nil && t.Model == "" {
-		t.Model = list[0].ID
-		e.cfg.Model = t.Model
-		e.bodies.setModel(t.Model)
+		e.cfg.Model = list[0].ID
+		t.Model = e.scrub.clean(e.cfg.Model)
+		e.bodies.setModel(e.cfg.Model)
 	}
 	for _, m := range list {
-		if limited && m.ID == t.Model {
+		if limited && m.ID == e.cfg.Model {
 			t.ContextLimit = m.MaxLen
 		}
 	}
