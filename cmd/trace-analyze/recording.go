@@ -49,6 +49,16 @@ func addRecording(ctx context.Context, run *analysis.Run, name, path string) (lo
 		}
 		run.Add(&res)
 	}
+	shard := 0
+	if of := r.Header().Run; of != nil {
+		shard = of.Shard
+	}
+	for s, err := range r.Series() {
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		run.AddSeries(shard, &s)
+	}
 	footer, closed := r.Footer()
 	run.AddFooter(footer, closed)
 	if loss := r.Loss(); loss != nil {

@@ -50,6 +50,7 @@ type options struct {
 	dryRun, json             bool
 
 	arrival arrivalFlags
+	metrics metricsFlags
 
 	source    *formats.Flags
 	selection *formats.SelectionFlags
@@ -69,6 +70,7 @@ func (o *options) bind() *pflag.FlagSet {
 	f.BoolVar(&o.fresh, "fresh", false, "draw a salt at random and record it: for a server that is warm from an earlier run")
 	f.StringVar(&o.vocab, "vocab", "", "`LO:HI`: the token ids of prompts; default 1000:31999")
 	f.IntVar(&o.serverBlock, "server-block-size", 0, "`N`: tokens in the server's prefix block, for predicted hits; default: from /metrics")
+	o.metrics.bind(f)
 	o.selection = formats.BindSelection(f)
 	o.source = formats.BindFlags(f)
 	o.arrival.bind(f)
@@ -141,6 +143,9 @@ func (o *options) validate(args []string) error {
 		if c.bad {
 			return errors.New(c.text)
 		}
+	}
+	if err := o.metrics.validate(); err != nil {
+		return err
 	}
 	if o.vocab != "" {
 		if _, _, err := prompt.ParseVocab(o.vocab); err != nil {
@@ -232,6 +237,7 @@ func (o *options) config() (replay.Config, error) {
 		ZeroOutput: replay.ZeroPolicy(o.zeroOutput), Extra: []byte(o.extra), KeepOutput: o.saveOutput,
 		Client: replay.ClientConfig{Headers: header, Insecure: o.insecure, Proxy: o.proxy},
 	}
+	o.metrics.apply(&c)
 	if o.grace == 0 {
 		c.Grace = -1 // 0 would be the default
 	}

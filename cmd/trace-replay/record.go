@@ -31,6 +31,7 @@ type runner struct {
 	header  record.Header
 	file    *record.FileWriter // nil without -o
 	broken  bool               // it cannot be written any more
+	taking  sync.Mutex         // of results and series into summary
 	summary *analysis.Run
 	line    *progressLine
 
@@ -86,7 +87,7 @@ func (r *runner) replay(ctx context.Context, trace *formats.Trace) int {
 	r.line = newProgressLine(r.stderr, r.plan.requests)
 	r.cfg.Prepared = func(t replay.Target) error { return r.foretell(ctx, &r.cfg, t, trace, r.plan) }
 	r.cfg.Started = r.started
-	r.cfg.Sink = r.sink
+	r.cfg.Sink, r.cfg.Series = r.sink, r.series
 	if r.line != nil {
 		r.cfg.Progress = r.line.update
 	}
@@ -227,7 +228,9 @@ func withRun(h record.Header, run *record.Run) record.Header {
 // sink takes one result. A recording that cannot be written ends the run, but
 // the summary still gets every result.
 func (r *runner) sink(res *record.Result) error {
+	r.taking.Lock()
 	r.summary.Add(res)
+	r.taking.Unlock()
 	r.alarm(res)
 	if r.file == nil || r.broken {
 		return nil

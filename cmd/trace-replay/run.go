@@ -190,7 +190,7 @@ func (c *command) main(ctx context.Context, source formats.Options) int {
 	if err := cfg.Validate(); err != nil {
 		return c.fail(err)
 	}
-	c.checkDescriptors(plan)
+	c.checkLimits(plan)
 	r := &runner{command: c, cfg: cfg, part: part, plan: plan}
 	r.part.Speed = cfg.Speed
 	code := r.replay(ctx, trace)
