@@ -72,7 +72,7 @@ func detectMooncake(h *Head) Match {
 			return Maybe
 		}
 	}
-	if h.Has("messages") {
+	if h.Has("messages") && !h.Has(fieldBody) { // else the bodies of payloads
 		if timed {
 			return Sure
 		}

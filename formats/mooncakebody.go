@@ -22,11 +22,10 @@ func (d *mooncakeRow) body() error {
 	}
 	switch {
 	case hasValue(d.payload):
-		members, err := ParseObject(d.payload)
-		if err != nil {
+		if _, err := ParseObject(d.payload); err != nil {
 			return d.m.src.Fault("payload", d.payload, "an object: a whole request body")
 		}
-		r.API = bodyAPI(members)
+		r.API = bodyAPI(d.payload)
 		r.Body = bytes.Clone(d.payload)
 		r.Exceptions = append(r.Exceptions, record.Exception{Field: bodyMark, Raw: []byte("payload")})
 	case hasValue(d.text):
@@ -49,13 +48,11 @@ func (d *mooncakeRow) body() error {
 	return nil
 }
 
-// bodyAPI tells the API of a whole request body by its fields.
-func bodyAPI(members []Member) string {
-	switch {
-	case indexOf(members, "messages") >= 0:
-		return "chat"
-	case indexOf(members, "input") >= 0:
-		return "responses"
+// bodyAPI tells the API of a whole request body by its fields; one that has
+// none of those is taken for a completion's.
+func bodyAPI(body []byte) string {
+	if api := bodyShape(body, jsonObject(body)); api != "" {
+		return api
 	}
 	return "completions"
 }

@@ -40,7 +40,7 @@ func TestSageMakerMixedEncodings(t *testing.T) {
 	row := `{"captureData":{"endpointInput":{"observedContentType":"application/json","mode":"INPUT","data":"eyJpbnB1dHMiOiJoaSJ9","encoding":"BASE64"},"endpointOutput":{"observedContentType":"application/json","mode":"OUTPUT","data":"{\"generated_text\":\"yo\"}","encoding":"JSON"}},"eventMetadata":{"eventId":"e-1","inferenceTime":"2025-02-03T04:05:06Z"},"eventVersion":"0"}` + "\n"
 	all, tr := importText(t, "c.jsonl", row)
 	r, h := all[0], tr.Header
-	if string(r.Body) != `{"inputs":"hi"}` || r.API != apiGenerate || r.ID != "e-1" ||
+	if string(r.Body) != `{"inputs":"hi"}` || r.API != "invocations" || r.ID != "e-1" ||
 		r.InputTokens != record.Unknown || r.OutputTokens != record.Unknown || r.Observed.OutputTokens != record.Unknown {
 		t.Errorf("row: %+v", r)
 	}
@@ -61,37 +61,37 @@ func TestSageMakerBodies(t *testing.T) {
 		failed        bool
 	}{
 		{"chat", `{"model":"m","messages":[{"role":"user","content":"hi"}],"max_tokens":64}`, `{"choices":[],` + usage + `}`,
-			apiChat, "m", 14, 64, 4, false},
+			"chat", "m", 14, 64, 4, false},
 		{"chat, the newer limit first", `{"messages":[],"max_tokens":64,"max_completion_tokens":32}`, `{` + usage + `}`,
-			apiChat, "", 14, 32, 4, false},
+			"chat", "", 14, 32, 4, false},
 		{"completions", `{"prompt":"hi","max_tokens":8}`, `{"object":"text_completion",` + usage + `}`,
-			apiCompletions, "", 14, 8, 4, false},
-		{"a prompt of token ids", `{"prompt":[5,6,7]}`, ``, apiCompletions, "", 3, unknown, unknown, false},
-		{"several prompts of token ids", `{"prompt":[[5,6],[7]]}`, ``, apiCompletions, "", 3, unknown, unknown, false},
+			"completions", "", 14, 8, 4, false},
+		{"a prompt of token ids", `{"prompt":[5,6,7]}`, ``, "completions", "", 3, unknown, unknown, false},
+		{"several prompts of token ids", `{"prompt":[[5,6],[7]]}`, ``, "completions", "", 3, unknown, unknown, false},
 		{"TGI", `{"inputs":"hi","parameters":{"max_new_tokens":20}}`, `[{"generated_text":"yo","details":{"generated_tokens":9}}]`,
-			apiGenerate, "", unknown, 20, 9, false},
+			"invocations", "", unknown, 20, 9, false},
 		{"LMI", `{"inputs":"hi","parameters":{"max_new_tokens":20}}`, `{"generated_text":"yo"}`,
-			apiGenerate, "", unknown, 20, unknown, false},
+			"invocations", "", unknown, 20, unknown, false},
 		{"TGI stream", `{"inputs":"hi","stream":true}`, "data:{\"token\":{\"id\":1,\"text\":\"a\"},\"details\":null}\n\n" +
 			"data:{\"token\":{\"id\":2,\"text\":\"b\"},\"generated_text\":\"ab\",\"details\":{\"generated_tokens\":2}}\n\n",
-			apiGenerate, "", unknown, unknown, 2, false},
+			"invocations", "", unknown, unknown, 2, false},
 		{"JSON lines of tokens", `{"inputs":"hi"}`, "{\"token\":{\"id\":1}}\n{\"token\":{\"id\":2}}\n{\"token\":{\"id\":3}}\n",
-			apiGenerate, "", unknown, unknown, 3, false},
+			"invocations", "", unknown, unknown, 3, false},
 		{"events with usage", `{"messages":[],"stream":true}`, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}],\"usage\":null}\n\n" +
 			"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n",
-			apiChat, "", 7, unknown, 1, false},
+			"chat", "", 7, unknown, 1, false},
 		{"events without usage", `{"messages":[],"stream":true}`, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n",
-			apiChat, "", unknown, unknown, unknown, false},
-		{"an error", `{"messages":[]}`, `{"object":"error","message":"too long","code":400}`, apiChat, "", unknown, unknown, unknown, true},
-		{"an error in a stream", `{"messages":[]}`, "data: {\"error\":{\"message\":\"x\"}}\n\n", apiChat, "", unknown, unknown, unknown, true},
+			"chat", "", unknown, unknown, unknown, false},
+		{"an error", `{"messages":[]}`, `{"object":"error","message":"too long","code":400}`, "chat", "", unknown, unknown, unknown, true},
+		{"an error in a stream", `{"messages":[]}`, "data: {\"error\":{\"message\":\"x\"}}\n\n", "chat", "", unknown, unknown, unknown, true},
 		{"CSV", "1,2\n3,4\n", "0.5\n", "", "", unknown, unknown, unknown, false},
 		{"a batch of JSON lines", "{\"inputs\":\"a\"}\n{\"inputs\":\"b\"}\n", "{\"generated_text\":\"1\"}\n{\"generated_text\":\"2\"}\n",
 			"", "", unknown, unknown, unknown, false},
 		{"another shape", `{"instances":[1]}`, `{"predictions":[2]}`, "", "", unknown, unknown, unknown, false},
 		{"keys in another case", `{"PROMPT":"hi","Messages":[]}`, `{"USAGE":{}}`, "", "", unknown, unknown, unknown, false},
-		{"a limit spelt otherwise", `{"prompt":"hi","max_tokens":8.0}`, `{"usage":{"completion_tokens":4e0}}`, apiCompletions, "", unknown, 8, 4, false},
+		{"a limit spelt otherwise", `{"prompt":"hi","max_tokens":8.0}`, `{"usage":{"completion_tokens":4e0}}`, "completions", "", unknown, 8, 4, false},
 		{"limits that are none", `{"prompt":"hi","max_tokens":null}`, `{"usage":{"prompt_tokens":-1,"completion_tokens":1.5}}`,
-			apiCompletions, "", unknown, unknown, unknown, false},
+			"completions", "", unknown, unknown, unknown, false},
 		{"broken", `{"prompt":`, `}{`, "", "", unknown, unknown, unknown, false},
 	} {
 		for _, encoding := range []string{"JSON", "CSV", "BASE64"} {
@@ -284,7 +284,7 @@ func TestSageMakerFromOthers(t *testing.T) {
 	if r := all[0]; r.InputTokens != 600 || r.OutputTokens != 4 || r.Body != nil {
 		t.Errorf("lengths: %+v", r)
 	}
-	if r := all[1]; string(r.Body) != `{"prompt":"hello","max_tokens":7}` || r.Arrival != time.Second || r.API != apiCompletions {
+	if r := all[1]; string(r.Body) != `{"prompt":"hello","max_tokens":7}` || r.Arrival != time.Second || r.API != "completions" {
 		t.Errorf("body: %+v", r)
 	}
 }

@@ -4,19 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"retrace/openai"
 	"retrace/record"
 )
 
-// The names of the APIs that a captured request body may be of, as they stand
-// in record.Request.API. A body of the text-generation API of TGI and LMI
-// containers ({"inputs": …, "parameters": {…}}) is apiGenerate.
-const (
-	apiChat        = "chat"
-	apiCompletions = "completions"
-	apiGenerate    = "generate"
-)
-
-// inputFacts is what a captured request body tells.
+// inputFacts is what a request body tells.
 type inputFacts struct {
 	api   string // "" where the shape is unknown: then the body is no request to replay
 	model string
@@ -34,22 +26,39 @@ func readInputBody(data []byte) inputFacts {
 	if obj == nil {
 		return facts
 	}
-	switch {
-	case isArray(obj["messages"]):
-		facts.api = apiChat
+	facts.api = bodyShape(data, obj)
+	switch openai.API(facts.api) {
+	case openai.Chat:
 		facts.wanted = firstCount(obj, "max_completion_tokens", "max_tokens")
-	case present(obj["prompt"]):
-		facts.api = apiCompletions
-		facts.wanted = firstCount(obj, "max_tokens", "max_completion_tokens")
-		facts.input = countTokenIDs(obj["prompt"])
-	case present(obj["inputs"]):
-		facts.api = apiGenerate
+	case openai.Invocations:
 		facts.wanted = firstCount(jsonObject(obj["parameters"]), "max_new_tokens")
+	case openai.Responses:
+		facts.wanted = firstCount(obj, "max_output_tokens")
+	case openai.Embeddings:
+		facts.input = countTokenIDs(obj["input"])
+	case openai.Rerank, openai.Transcriptions:
 	default:
 		facts.wanted = firstCount(obj, "max_tokens", "max_completion_tokens")
+		facts.input = countTokenIDs(obj["prompt"])
 	}
 	facts.model = jsonText(obj["model"])
 	return facts
+}
+
+// bodyShape is the API that a body is of by its members, "" where they tell
+// none: TGI's and LMI's {"inputs": …} is SageMaker's own (invocations).
+func bodyShape(data []byte, obj map[string]json.RawMessage) string {
+	if m := obj["messages"]; present(m) && !isArray(m) {
+		return ""
+	}
+	shape, err := openai.InvocationShape(data)
+	switch {
+	case err != nil:
+		return ""
+	case shape == "" && jsonText(obj["file"]) != "":
+		return string(openai.Transcriptions)
+	}
+	return string(shape)
 }
 
 // outputFacts is what a captured answer tells.
