@@ -39,6 +39,8 @@ func Predict(cfg Config, t Target, reqs iter.Seq2[record.Request, error]) (Predi
 		return p, err
 	}
 	defer e.close()
+	e.target.ContextLimit = t.ContextLimit
+	setDefault(&e.target.ContextLimit, cfg.Requests.ContextLimit)
 	e.target.ServerBlockSize, e.target.Overhead, e.target.Tail = cfg.ServerBlockSize, t.Overhead, t.Tail
 	if t.Vocabulary.Digest() != "" {
 		if err := e.useVocabulary(t.Vocabulary); err != nil {

@@ -51,6 +51,7 @@ type options struct {
 
 	arrival arrivalFlags
 	metrics metricsFlags
+	request apiFlags
 
 	source    *formats.Flags
 	selection *formats.SelectionFlags
@@ -64,12 +65,13 @@ func (o *options) bind() *pflag.FlagSet {
 	f.StringVarP(&o.output, "output", "o", "", "`PATH`: write a recording there; default: none")
 	f.BoolVar(&o.force, "force", false, "overwrite an existing recording")
 	f.StringVar(&o.model, "model", "", "`NAME`: the model to ask for; default: the first of /v1/models")
-	f.StringVar(&o.api, "api", string(openai.Completions), "`completions|chat`: the API of generated prompts; a trace's bodies go to their own")
-	f.StringVar(&o.prompt, "prompt", "", "`tokens|text|literal`: what prompts are made of, literal being the trace's own bodies; default: literal where the trace has bodies, else tokens for completions, text for chat")
+	f.StringVar(&o.api, "api", string(openai.Completions), "`"+apiNames()+"`: the API of generated prompts; a trace's bodies go to their own")
+	f.StringVar(&o.prompt, "prompt", "", "`tokens|text|literal`: what prompts are made of, literal being the trace's own bodies; default: literal where the trace has bodies, else tokens for completions and embeddings, text for the others")
 	f.StringVar(&o.salt, "salt", "", "`TEXT`: makes prompts differ from those of other runs")
 	f.BoolVar(&o.fresh, "fresh", false, "draw a salt at random and record it: for a server that is warm from an earlier run")
 	f.StringVar(&o.vocab, "vocab", "", "`LO:HI`: the token ids of prompts; default 1000:31999")
 	f.IntVar(&o.serverBlock, "server-block-size", 0, "`N`: tokens in the server's prefix block, for predicted hits; default: from /metrics")
+	o.request.bind(f)
 	o.metrics.bind(f)
 	o.selection = formats.BindSelection(f)
 	o.source = formats.BindFlags(f)
@@ -113,9 +115,7 @@ func (o *options) validate(args []string) error {
 		bad  bool
 		text string
 	}{
-		{o.api != string(openai.Completions) && o.api != string(openai.Chat), "--api " + o.api + ": want completions or chat"},
 		{!oneOf(o.prompt, "", "tokens", "text", "literal"), "--prompt " + o.prompt + ": want tokens, text or literal"},
-		{o.prompt == "tokens" && o.api == string(openai.Chat), "--prompt tokens: the chat API takes text"},
 		{!oneOf(o.sessions, "", "open", "closed"), "--sessions " + o.sessions + ": want open or closed"},
 		{!oneOf(o.zeroOutput, "one", "skip", "as-recorded"), "--zero-output " + o.zeroOutput + ": want one, skip or as-recorded"},
 		{o.serverBlock < 0, "--server-block-size: want 1 or more"},
@@ -145,6 +145,9 @@ func (o *options) validate(args []string) error {
 		}
 	}
 	if err := o.metrics.validate(); err != nil {
+		return err
+	}
+	if err := o.request.validate(o); err != nil {
 		return err
 	}
 	if o.vocab != "" {
@@ -238,6 +241,7 @@ func (o *options) config() (replay.Config, error) {
 		Client: replay.ClientConfig{Headers: header, Insecure: o.insecure, Proxy: o.proxy},
 	}
 	o.metrics.apply(&c)
+	o.request.apply(&c)
 	if o.grace == 0 {
 		c.Grace = -1 // 0 would be the default
 	}

@@ -14,6 +14,7 @@ import (
 	"retrace/cmd/internal/cli"
 	"retrace/formats"
 	"retrace/internal/plural"
+	"retrace/openai"
 	"retrace/record"
 	"retrace/replay"
 	"retrace/replay/arrival"
@@ -84,10 +85,10 @@ func (s *survey) choosePrompt(cfg *replay.Config) error {
 	case cfg.Prompt != "":
 	case s.bodies() > 0:
 		cfg.Prompt = replay.Literal
-	case cfg.API == "chat":
-		cfg.Prompt = replay.Text
+	case cfg.API == openai.Transcriptions:
+		return cli.UsageError{Err: errors.New("--api transcriptions: the trace has no bodies, and no audio is made up")}
 	default:
-		cfg.Prompt = replay.Tokens
+		cfg.Prompt = replay.DefaultPrompt(cfg.API)
 	}
 	return nil
 }
@@ -121,7 +122,7 @@ func (c *command) foretell(ctx context.Context, cfg *replay.Config, t replay.Tar
 	if err != nil {
 		return err
 	}
-	if t.ServerBlockSize == 0 && cfg.Prompt != replay.Literal {
+	if t.ServerBlockSize == 0 && cfg.Prompt != replay.Literal && replay.PredictsHits(cfg.API) {
 		p.Tokens = 0 // nothing can be said of hits
 		fmt.Fprintln(c.stderr, "plan: no predicted hits: the server does not tell the size of its prefix blocks (--server-block-size)")
 	}

@@ -261,10 +261,7 @@ func (s *survey) prompts(cfg *replay.Config) string {
 		parts = append(parts, part)
 	}
 	if rest := s.requests - with; rest > 0 {
-		made := replay.Tokens
-		if cfg.API == openai.Chat {
-			made = replay.Text
-		}
+		made := replay.DefaultPrompt(cfg.API)
 		parts = append(parts, fmt.Sprintf("%s without a body: %s prompts to %s", plural.Of(rest, "request"), made, cfg.API))
 	}
 	return "literal prompts: " + strings.Join(parts, ", ")
