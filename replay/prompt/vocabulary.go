@@ -44,27 +44,15 @@ const (
 	// leastLetters is the length of the shortest word that is looked for beyond
 	// the common ones.
 	leastLetters = 3
+	// spaceMarks are the runes that stand for a space in tokens.
+	spaceMarks = "Ġ▁ "
 )
 
-// FromTokenizer chooses the ids and words of prompts for the tokenizer's model.
-//
-// The ids are those from lo to hi that are ordinary tokens; lo and hi of 0
-// stand for the default range, or, where that has few of them, for the whole
-// vocabulary. The words are the common ones that are one token each, with and
-// without a space before them; where some are not, others of the tokenizer's
-// own stand in for them. Where nothing has to be left out, the result is the
-// usual vocabulary, which is the zero one.
-func FromTokenizer(t *tokenizer.Tokenizer, lo, hi uint32) (Vocabulary, error) {
-	var v Vocabulary
-	var err error
-	if v.IDs, err = chooseIDs(t, lo, hi); err != nil {
-		return v, err
-	}
-	v.Words, err = chooseWords(t)
-	return v, err
-}
-
-func chooseIDs(t *tokenizer.Tokenizer, lo, hi uint32) ([]uint32, error) {
+// ChooseIDs chooses token ids for prompts: those from lo to hi that are ordinary
+// tokens of the tokenizer. lo and hi of 0 stand for the default range, or, where
+// that has few of them, for the whole vocabulary. The result is nil where it
+// is all of the range.
+func ChooseIDs(t *tokenizer.Tokenizer, lo, hi uint32) ([]uint32, error) {
 	given := lo != 0 || hi != 0
 	if !given {
 		lo, hi = DefaultVocabLo, DefaultVocabHi
@@ -95,7 +83,10 @@ func ordinary(t *tokenizer.Tokenizer, lo, hi uint32) []uint32 {
 	return ids
 }
 
-func chooseWords(t *tokenizer.Tokenizer) ([]string, error) {
+// ChooseWords chooses words for prompts: the common ones, where each is one
+// token with and without a space before it; then the result is nil. Where some
+// are not, the tokenizer's own words stand in for them.
+func ChooseWords(t *tokenizer.Tokenizer) ([]string, error) {
 	c := newChooser(t)
 	common := strings.Fields(wordList)
 	for _, w := range common[:wordCount] {
@@ -109,7 +100,7 @@ func chooseWords(t *tokenizer.Tokenizer) ([]string, error) {
 	}
 	for id := 0; id < t.VocabSize() && len(c.words) < wordCount; id++ {
 		token, _ := t.Token(uint32(id))
-		w := strings.TrimLeft(token, "Ġ▁")
+		w := strings.TrimLeft(token, spaceMarks)
 		if len(w) >= leastLetters && w != token && isWord(w) && t.Ordinary(uint32(id)) {
 			c.try(w)
 		}
@@ -146,14 +137,21 @@ func (c *chooser) try(w string) {
 	}
 	c.seen[w] = true
 	c.buf = c.t.Encode(c.buf[:0], w)
-	if len(c.buf) != 1 || !c.t.Ordinary(c.buf[0]) {
+	if len(c.buf) != 1 || !c.is(c.buf[0], w) {
 		return
 	}
 	c.buf = c.t.Encode(c.buf[:0], c.anchor+w)
 	n := len(c.before)
-	if len(c.buf) == n+1 && slices.Equal(c.buf[:n], c.before) && c.t.Ordinary(c.buf[n]) {
+	if len(c.buf) == n+1 && slices.Equal(c.buf[:n], c.before) && c.is(c.buf[n], w) {
 		c.words = append(c.words, w)
 	}
+}
+
+// is says whether the token is an ordinary one and spells the word: of a word
+// with unknown letters a tokenizer may make one that does not.
+func (c *chooser) is(id uint32, w string) bool {
+	token, _ := c.t.Token(id)
+	return c.t.Ordinary(id) && strings.TrimLeft(token, spaceMarks) == w
 }
 
 // check counts texts of all words in three orders: what is one token alone must

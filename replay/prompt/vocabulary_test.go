@@ -32,13 +32,22 @@ func readFixture(t testing.TB, name string) *tokenizer.Tokenizer {
 	return tok
 }
 
+// choose chooses ids and words.
+func choose(t *tokenizer.Tokenizer, lo, hi uint32) (v Vocabulary, err error) {
+	if v.IDs, err = ChooseIDs(t, lo, hi); err != nil {
+		return v, err
+	}
+	v.Words, err = ChooseWords(t)
+	return v, err
+}
+
 // TestFamilies: in each family's small vocabulary prompts have exactly the
 // wanted tokens, and share exactly what their segments share.
 func TestFamilies(t *testing.T) {
 	for _, name := range families {
 		t.Run(name, func(t *testing.T) {
 			tok := readFixture(t, name)
-			v, err := FromTokenizer(tok, 0, 0)
+			v, err := choose(tok, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +78,7 @@ func TestRealTokenizers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, err := FromTokenizer(tok, 0, 0)
+			v, err := choose(tok, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,25 +171,25 @@ func letterWords(n int) (words []string) {
 	return words
 }
 
-func TestFromTokenizerRefuses(t *testing.T) {
-	if _, err := FromTokenizer(tiny(t), 0, 0); err == nil || !strings.Contains(err.Error(), "choose words: found 0") {
+func TestChooseRefuses(t *testing.T) {
+	if _, err := choose(tiny(t), 0, 0); err == nil || !strings.Contains(err.Error(), "choose words: found 0") {
 		t.Errorf("no words: %v", err)
 	}
-	if _, err := FromTokenizer(tiny(t, letterWords(MinWords-1)...), 0, 0); err == nil || !strings.Contains(err.Error(), "found 15") {
+	if _, err := choose(tiny(t, letterWords(MinWords-1)...), 0, 0); err == nil || !strings.Contains(err.Error(), "found 15") {
 		t.Errorf("too few words: %v", err)
 	}
 	tok := tiny(t, letterWords(40)...)
-	v, err := FromTokenizer(tok, 0, 0)
+	v, err := choose(tok, 0, 0)
 	if err != nil || len(v.Words) != 40 {
 		t.Errorf("%d words of the tokenizer's own, %v, want 40", len(v.Words), err)
 	}
-	if _, err := FromTokenizer(tok, 500_000, 600_000); err == nil || !strings.Contains(err.Error(), "found 0 ordinary tokens from 500000 to 600000") {
+	if _, err := choose(tok, 500_000, 600_000); err == nil || !strings.Contains(err.Error(), "found 0 ordinary tokens from 500000 to 600000") {
 		t.Errorf("a range without ids: %v", err)
 	}
-	if v, err := FromTokenizer(tok, 0, 9); err != nil || !slices.Equal(v.IDs, []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9}) {
+	if v, err := choose(tok, 0, 9); err != nil || !slices.Equal(v.IDs, []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9}) {
 		t.Errorf("ids 0 to 9 without the special one: %v, %v", v.IDs, err)
 	}
-	if v, err := FromTokenizer(tok, 1, 9); err != nil || v.IDs != nil {
+	if v, err := choose(tok, 1, 9); err != nil || v.IDs != nil {
 		t.Errorf("a range of ordinary ids alone: %v, %v", v.IDs, err)
 	}
 }
