@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,7 +40,7 @@ type server struct {
 }
 
 func newClient(cfg *Config, clock *clock) (*client, error) {
-	c := &client{names: &names{}, header: http.Header{
+	c := &client{names: &names{ask: cfg.resolve}, header: http.Header{
 		"Content-Type": {"application/json"}, "Accept": {"text/event-stream"},
 		"Accept-Encoding": {"identity"}, "User-Agent": {"retrace"},
 	}}
@@ -150,47 +149,6 @@ func (c *client) close() {
 	if c.transport != nil {
 		c.transport.CloseIdleConnections()
 	}
-}
-
-// names resolves each host once a run.
-type names struct {
-	mu    sync.Mutex
-	known map[string]*name
-}
-
-type name struct {
-	known chan struct{} // closed when the others are there
-	addrs []string
-	err   error
-}
-
-func (n *names) lookup(ctx context.Context, host string) ([]string, error) {
-	if net.ParseIP(host) != nil {
-		return []string{host}, nil
-	}
-	n.mu.Lock()
-	if n.known == nil {
-		n.known = map[string]*name{}
-	}
-	entry := n.known[host]
-	if entry == nil {
-		entry = &name{known: make(chan struct{})}
-		n.known[host] = entry
-		// The first request's end must not spoil it for all others.
-		go entry.resolve(context.WithoutCancel(ctx), host)
-	}
-	n.mu.Unlock()
-	select {
-	case <-entry.known:
-		return entry.addrs, entry.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (n *name) resolve(ctx context.Context, host string) {
-	defer close(n.known)
-	n.addrs, n.err = net.DefaultResolver.LookupHost(ctx, host)
 }
 
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)

@@ -143,9 +143,10 @@ type Config struct {
 	Progress func(Progress)
 
 	// coarse makes the pacer use Go's timers alone, dial stands in for the
-	// network: tests with a false clock.
-	coarse bool
-	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+	// network: tests with a false clock. resolve stands in for the resolver.
+	coarse  bool
+	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
+	resolve func(ctx context.Context, host string) ([]string, error)
 }
 
 // ClientConfig says how the servers are spoken to.
