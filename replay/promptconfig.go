@@ -8,8 +8,8 @@ import (
 // PromptConfig says what generated prompts are made of, beside Config.Salt and
 // the namespace of Config.Header.
 type PromptConfig struct {
-	// Vocabulary has the ids and words of prompts, as prompt.FromTokenizer
-	// chooses them; its zero value is the usual one.
+	// Vocabulary has the ids and words of prompts, as prompt.ChooseIDs and
+	// prompt.ChooseWords do; its zero value is the usual one.
 	Vocabulary prompt.Vocabulary
 	// Frame is what the model's tokenizer puts around a text, nil where it is
 	// not known.

@@ -51,6 +51,7 @@ type options struct {
 
 	arrival arrivalFlags
 	metrics metricsFlags
+	prompts promptFlags
 	request apiFlags
 
 	source    *formats.Flags
@@ -70,6 +71,7 @@ func (o *options) bind() *pflag.FlagSet {
 	f.StringVar(&o.salt, "salt", "", "`TEXT`: makes prompts differ from those of other runs")
 	f.BoolVar(&o.fresh, "fresh", false, "draw a salt at random and record it: for a server that is warm from an earlier run")
 	f.StringVar(&o.vocab, "vocab", "", "`LO:HI`: the token ids of prompts; default 1000:31999")
+	o.prompts.bind(f)
 	f.IntVar(&o.serverBlock, "server-block-size", 0, "`N`: tokens in the server's prefix block, for predicted hits; default: from /metrics")
 	o.request.bind(f)
 	o.metrics.bind(f)
@@ -154,6 +156,9 @@ func (o *options) validate(args []string) error {
 		if _, _, err := prompt.ParseVocab(o.vocab); err != nil {
 			return fmt.Errorf("--vocab: %w", err)
 		}
+	}
+	if err := o.prompts.validate(); err != nil {
+		return err
 	}
 	if _, err := o.start(); err != nil {
 		return err

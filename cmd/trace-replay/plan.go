@@ -40,6 +40,13 @@ func (c *command) plan(ctx context.Context, trace *formats.Trace, cfg *replay.Co
 	if err := plan.choosePrompt(cfg); err != nil {
 		return nil, err
 	}
+	note, err := c.o.prompts.apply(cfg, plan)
+	if err != nil {
+		return nil, err
+	}
+	if note != "" {
+		c.note("%s", note)
+	}
 	if c.o.fresh {
 		cfg.Salt = rand.Text()
 	}

@@ -100,6 +100,9 @@ func (r *runner) replay(ctx context.Context, trace *formats.Trace) int {
 	if len(out.Target.Addresses) > 0 {
 		footer.Notes = append(footer.Notes, "server names were resolved once, to "+strings.Join(out.Target.Addresses, ", "))
 	}
+	if d := out.Target.Vocabulary.Digest(); d != "" {
+		footer.Notes = append(footer.Notes, "prompts are made of the vocabulary "+d)
+	}
 	if r.file != nil {
 		if closeErr := r.file.Close(footer); err == nil && closeErr != nil {
 			err = fmt.Errorf("close recording %s: %w", r.o.output, closeErr)
