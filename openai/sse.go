@@ -129,6 +129,7 @@ func (e *EventReader) nextValue() (Event, error) {
 		line, err := e.line()
 		switch {
 		case err != nil && len(e.data) > 0:
+			e.values++
 			return e.event(true), nil
 		case err != nil:
 			return Event{}, err
