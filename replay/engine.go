@@ -126,7 +126,7 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 	if probe != nil {
 		beside = append(beside, probe)
 	}
-	e.metrics.before(ctx)
+	e.metrics.before(ctx, len(beside) > 0)
 	if late := time.Until(cfg.StartAt); !cfg.StartAt.IsZero() && late < 0 {
 		return Outcome{Target: e.target}, fmt.Errorf("start at %s: %w, it is %s now", cfg.StartAt.Format(time.RFC3339), ErrStartPassed,
 			time.Now().In(cfg.StartAt.Location()).Format(time.RFC3339))

@@ -41,6 +41,7 @@ func (e *engine) feed(reqs iter.Seq2[placed, error]) {
 func (e *engine) plan(r *record.Request, seq int64) *job {
 	j := &job{seq: seq, api: e.cfg.API, output: r.OutputTokens, ready: make(chan struct{}), res: record.NewResult()}
 	j.res = identity(r, e)
+	j.res.Replica = e.replica(j) // also of one that is not sent
 	if e.stop.Err() != nil {
 		e.abandon(j, e.stopReason())
 		return nil

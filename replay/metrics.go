@@ -83,10 +83,14 @@ func newScraper(e *engine) *scraper {
 	return s
 }
 
-// before is the scrape before the run; it waits for all servers.
-func (s *scraper) before(ctx context.Context) {
+// before is the scrape before the run; it waits for all servers, and, where
+// they have been busy, for their counters.
+func (s *scraper) before(ctx context.Context, busy bool) {
 	if s == nil {
 		return
+	}
+	if busy {
+		time.Sleep(settleTime)
 	}
 	s.each(func(p *scrapePlace) { s.first(ctx, p) })
 }

@@ -274,3 +274,46 @@ func TestScrapeInterrupted(t *testing.T) {
 		}
 	})
 }
+
+// TestNotSentOfAServer: a request that is not sent counts for the server whose
+// turn it was.
+func TestNotSentOfAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		_, _, err := scraped(t, 4, http.NotFound, func(c *Config) {
+			c.URLs = []string{"http://a", "http://b"}
+			c.MaxDuration = 1500 * time.Millisecond
+			c.Sink = func(r *record.Result) error {
+				got = append(got, fmt.Sprintf("%s:%d", r.State, r.Replica))
+				return nil
+			}
+		})
+		want := []string{"completed:0", "completed:1", "not_sent:0", "not_sent:1"}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q (%v)", got, want, err)
+		}
+	})
+}
+
+// TestScrapedAfterWarmUp: what warms the server up is no part of the counters'
+// growth: the first scrape is 100 ms after it.
+func TestScrapedAfterWarmUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answered atomic.Int64
+		b := newBubble(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/completions" {
+				// A server that counts a request 50 ms after its answer.
+				time.AfterFunc(50*time.Millisecond, func() { answered.Add(1) })
+			}
+			measured(0, func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprintf(w, "vllm:prompt_tokens_total %d\n", answered.Load())
+			}).ServeHTTP(w, r)
+		}))
+		defer func() { _ = b.server.Close() }()
+		points, _, err := scraped(t, 2, http.NotFound, func(c *Config) { c.dial, c.Load.WarmUp = b.dial, 3 })
+		got := points["vllm:prompt_tokens_total 0"]
+		if err != nil || len(got) < 2 || !strings.HasSuffix(got[0], "=3") || !strings.HasSuffix(got[len(got)-1], "=5") {
+			t.Errorf("points %v, error %v", points, err)
+		}
+	})
+}
