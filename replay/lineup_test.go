@@ -114,7 +114,7 @@ func TestCountTooSmall(t *testing.T) {
 		cfg := Config{Sessions: mode, Placing: Placing{Law: arrival.Law{Kind: arrival.Burst}, Count: 1}}
 		n := 0
 		for _, err := range cfg.LineUp(seq(every(ms, 3))) {
-			if n++; n == 2 && err != errCount { //nolint:errorlint // as it is
+			if n++; n == 2 && err != errCount {
 				t.Errorf("%s: %v", mode, err)
 			}
 		}

@@ -54,7 +54,7 @@ func (f *arrivalFlags) law() (arrival.Law, error) {
 		return l, errors.New("--ramp-up: want linear or exponential")
 	case ramped && f.set.Changed("rate"):
 		return l, errors.New("--rate and --ramp-up exclude each other: the ramp goes from --ramp-start to --ramp-end")
-	case ramped && !(f.set.Changed("ramp-start") && f.set.Changed("ramp-end")):
+	case ramped && (!f.set.Changed("ramp-start") || !f.set.Changed("ramp-end")):
 		return l, errors.New("--ramp-up needs --ramp-start and --ramp-end")
 	case rated && !ramped && !f.set.Changed("rate"):
 		return l, fmt.Errorf("--arrival %s needs --rate, or --ramp-up", f.kind)

@@ -53,6 +53,7 @@ type options struct {
 	metrics metricsFlags
 	prompts promptFlags
 	request apiFlags
+	load    loadFlags
 
 	source    *formats.Flags
 	selection *formats.SelectionFlags
@@ -82,6 +83,7 @@ func (o *options) bind() *pflag.FlagSet {
 	f.StringVar(&o.startAt, "start-at", "", "`TIME`: the wall-clock time of the schedule's origin, RFC 3339, the same for all shards of a run; default: at once")
 	f.IntVar(&o.maxConcurrency, "max-concurrency", 0, "`N`: let as many requests run at once, the others wait in line; default: no limit")
 	f.IntVar(&o.inFlight, "max-in-flight", 16384, "`N`: do not send what comes while as many run or wait")
+	o.load.bind(f)
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "`DURATION`: of one request, from its send to its end")
 	f.DurationVar(&o.maxDuration, "max-duration", 0, "`DURATION`: stop sending so long after the origin; default: at the trace's end")
 	f.DurationVar(&o.grace, "grace", 30*time.Second, "`DURATION`: let what is in flight end for so long after sending was stopped")
@@ -150,6 +152,9 @@ func (o *options) validate(args []string) error {
 		return err
 	}
 	if err := o.request.validate(o); err != nil {
+		return err
+	}
+	if err := o.load.validate(o); err != nil {
 		return err
 	}
 	if o.vocab != "" {
@@ -247,6 +252,7 @@ func (o *options) config() (replay.Config, error) {
 	}
 	o.metrics.apply(&c)
 	o.request.apply(&c)
+	o.load.apply(&c)
 	if o.grace == 0 {
 		c.Grace = -1 // 0 would be the default
 	}

@@ -29,6 +29,9 @@ func (c *command) plan(ctx context.Context, trace *formats.Trace, cfg *replay.Co
 	}
 	cfg.Header = trace.Header
 	plan.whole.settle(cfg)
+	if err := plan.choosePrompt(cfg); err != nil {
+		return nil, err
+	}
 	if err := c.o.fits(plan, cfg); err != nil {
 		return nil, cli.UsageError{Err: err}
 	}
@@ -36,9 +39,6 @@ func (c *command) plan(ctx context.Context, trace *formats.Trace, cfg *replay.Co
 		if err := plan.retime(cfg.LineUp(trace.Requests()), stopped); err != nil {
 			return nil, err
 		}
-	}
-	if err := plan.choosePrompt(cfg); err != nil {
-		return nil, err
 	}
 	note, err := c.o.prompts.apply(cfg, plan)
 	if err != nil {

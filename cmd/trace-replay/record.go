@@ -21,12 +21,22 @@ import (
 	"retrace/replay"
 )
 
+// planned is what the plan has settled.
+type planned struct {
+	cfg    replay.Config
+	part   formats.Selection
+	survey *survey
+}
+
 // runner is a replay with its recording and its analysis.
 type runner struct {
 	*command
-	cfg  replay.Config
-	part formats.Selection
-	plan *survey
+	planned
+	// nth, from 1, is which of the runs of --repeat this is; output is where its
+	// recording goes, "" for nowhere; report its summary, nil before.
+	nth    int
+	output string
+	report *analysis.RunReport
 
 	header  record.Header
 	file    *record.FileWriter // nil without -o
@@ -44,8 +54,10 @@ func (c *command) checkOutput() error {
 	if c.o.output == "" || c.o.dryRun {
 		return nil
 	}
-	if err := writable(c.o.output, c.o.force); err != nil {
-		return fmt.Errorf("create recording %s: %w", c.o.output, err)
+	for _, path := range c.o.outputs() {
+		if err := writable(path, c.o.force); err != nil {
+			return fmt.Errorf("create recording %s: %w", path, err)
+		}
 	}
 	return nil
 }
@@ -84,8 +96,8 @@ func holdsFiles(dir string) error {
 // replay runs, closes the recording, prints the summary and gives the exit status.
 func (r *runner) replay(ctx context.Context, trace *formats.Trace) int {
 	r.summary = analysis.NewRun(analysis.RunOptions{MaxLag: r.o.maxLag})
-	r.line = newProgressLine(r.stderr, r.plan.requests)
-	r.cfg.Prepared = func(t replay.Target) error { return r.foretell(ctx, &r.cfg, t, trace, r.plan) }
+	r.line = newProgressLine(r.stderr, r.survey.requests)
+	r.cfg.Prepared = func(t replay.Target) error { return r.foretell(ctx, &r.cfg, t, trace, r.survey) }
 	r.cfg.Started = r.started
 	r.cfg.Sink, r.cfg.Series = r.sink, r.series
 	if r.line != nil {
@@ -105,13 +117,14 @@ func (r *runner) replay(ctx context.Context, trace *formats.Trace) int {
 	}
 	if r.file != nil {
 		if closeErr := r.file.Close(footer); err == nil && closeErr != nil {
-			err = fmt.Errorf("close recording %s: %w", r.o.output, closeErr)
+			err = fmt.Errorf("close recording %s: %w", r.output, closeErr)
 		}
 	}
 	r.line.end() // which waits for the terminal: the recording is closed
 	r.told.Wait()
 	r.summary.AddFooter(footer, true)
 	report := r.summary.Report()
+	r.report = report
 	if printErr := r.print(report); printErr != nil && err == nil {
 		err = printErr
 	}
@@ -138,8 +151,16 @@ func exitCode(out *replay.Outcome, report *analysis.RunReport, err error) int {
 }
 
 func (r *runner) print(report *analysis.RunReport) error {
-	if r.o.json {
+	switch several := r.o.load.repeat > 1; {
+	case r.o.json && several:
+		return nil // they are one object, in the end
+	case r.o.json:
 		return report.WriteJSON(r.stdout)
+	case several:
+		if _, err := fmt.Fprintf(r.stdout, "Run %d of %d\n", r.nth, r.o.load.repeat); err != nil {
+			return err
+		}
+		defer fmt.Fprintln(r.stdout)
 	}
 	return report.WriteTable(r.stdout)
 }
@@ -176,17 +197,20 @@ func (r *runner) started(t replay.Target) error {
 	h.Seed = r.o.seed
 	run := &record.Run{
 		Start: t.Start, URLs: t.URLs, Proxy: t.Proxy, Insecure: r.o.insecure,
-		Model: t.Model, API: r.plan.apiNames(&r.cfg), Prompt: string(r.cfg.Prompt), Sessions: string(r.cfg.Sessions),
+		Model: t.Model, API: r.survey.apiNames(&r.cfg), Prompt: string(r.cfg.Prompt), Sessions: string(r.cfg.Sessions),
 		Speed: r.cfg.Speed, Shard: r.cfg.Shard, Shards: max(r.part.Shards, 1), Salt: r.cfg.Salt,
 		MaxConcurrency: r.o.maxConcurrency, MaxLag: r.o.maxLag,
-		ServerBlockSize: t.ServerBlockSize, Overhead: t.Overhead, Planned: r.plan.requests, Load: r.load(t),
+		ServerBlockSize: t.ServerBlockSize, Overhead: t.Overhead, Planned: r.survey.requests, Load: r.load(t),
 	}
 	h.RunID = runID(&h, r.o, r.part)
+	if r.nth > 1 && r.o.startAt != "" {
+		h.RunID = fmt.Sprintf("%s-%d", h.RunID, r.nth)
+	}
 	if t.Overhead > 0 {
 		r.note("the server's template adds %s: prompts are cut by as many", plural.Of(t.Overhead, "token"))
 	}
-	if r.o.output != "" {
-		file, err := record.CreateRecording(r.o.output, withRun(h, run), r.o.force)
+	if r.output != "" {
+		file, err := record.CreateRecording(r.output, withRun(h, run), r.o.force)
 		if err != nil {
 			return err
 		}

@@ -191,9 +191,8 @@ func (c *command) main(ctx context.Context, source formats.Options) int {
 		return c.fail(err)
 	}
 	c.checkLimits(plan)
-	r := &runner{command: c, cfg: cfg, part: part, plan: plan}
-	r.part.Speed = cfg.Speed
-	code := r.replay(ctx, trace)
+	part.Speed = cfg.Speed
+	code := c.repeat(ctx, &planned{cfg, part, plan}, trace)
 	if lossy && code == exitOK {
 		code = exitLoss
 	}

@@ -30,6 +30,8 @@ func runID(h *record.Header, o *options, part formats.Selection) string {
 		part.Start, part.End, part.Limit, part.Speed,
 		o.model, o.api, o.prompt, o.salt, o.vocab, o.prompts.tokenizer, o.sessions, o.extra,
 		o.arrival.kind, o.arrival.rate, o.arrival.burstiness, o.arrival.rampUp, o.arrival.from, o.arrival.upTo,
+		o.load.overflow, o.load.failedTurn, o.load.assistant, o.load.maxDelay, o.load.warmUp, o.load.probeRate,
+		o.load.retries, o.load.retryMaxTime,
 		o.ignoreEOS, o.maxInput, o.maxOutput, o.zeroOutput,
 	}))
 	return hex.EncodeToString(sum[:12])

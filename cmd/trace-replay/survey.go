@@ -25,7 +25,6 @@ type survey struct {
 	inputUnknown, outputNot int64
 	zero, increments        int64
 	byAPI                   map[string]int64 // bodies
-	delays                  int64            // requests that have a delay
 	arrivals                int64            // requests with a time of their own
 	whole                   whole
 }
@@ -38,9 +37,15 @@ type whole struct {
 	// requests with a time, heads those that begin a session, moves the others
 	// that have a time.
 	delayOnly, timedTurns, arrivals, heads, moves int64
+	// requests counts all, delays those that have one.
+	requests, delays int64
 }
 
 func (w *whole) add(r *record.Request, head, later bool) {
+	w.requests++
+	if r.Delay != record.NoTime {
+		w.delays++
+	}
 	if head {
 		w.heads++
 	}
@@ -133,9 +138,6 @@ func (s *survey) add(r *record.Request, later bool) {
 	s.requests++
 	if r.Arrival != record.NoTime {
 		s.time(r.Arrival)
-	}
-	if r.Delay != record.NoTime {
-		s.delays++
 	}
 	s.input += max(r.InputTokens, 0)
 	s.output += max(r.OutputTokens, 0)
