@@ -72,7 +72,7 @@ func (e *engine) frame(probe *record.Result) {
 	f := e.cfg.Prompts.Frame
 	learnt := probe.State == record.Completed && probe.PromptTokens >= probeWords
 	if learnt && e.target.Overhead != f.Head+f.Tail {
-		e.remark("the server adds %s to a prompt, the tokenizer %d: it may be another model's; prompts are cut by the server's",
+		e.remark("the server adds %s to a prompt, the tokenizer's file %d: prompts are cut by the server's",
 			plural.Of(e.target.Overhead, "token"), f.Head+f.Tail)
 		return
 	}
