@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -91,6 +93,52 @@ func TestShardsMerge(t *testing.T) {
 	}
 	if again, _ := recorded(t, trace, "--url", url, "--shard", "0/2"); merged.AddHeader(again) == nil {
 		t.Error("a shard that was run again is merged with the first")
+	}
+}
+
+// TestShardsOfALaw: under an arrival law, with one start for all and two servers
+// in turns, three shards at once send what one process does: the same requests,
+// at the same times, to the same servers, and each its own share of the results.
+func TestShardsOfALaw(t *testing.T) {
+	trace, a, b := sessionsFile(t), mock(t, ok), mock(t, ok)
+	args := func(more ...string) []string {
+		start := time.Now().Add(1500 * time.Millisecond).UTC().Format(time.RFC3339Nano)
+		return append([]string{trace, "--url", a, "--url", b, "--arrival", "gamma", "--rate", "200", "--burstiness", "0.5", "--seed", "7", "--start-at", start}, more...)
+	}
+	sends := func(list []record.Result) map[string]string {
+		m := map[string]string{}
+		for _, r := range list {
+			m[r.ID] = fmt.Sprint(r.Scheduled, " to ", r.Replica)
+		}
+		return m
+	}
+	_, all := recorded(t, args()...)
+	common := args()
+	merged := analysis.NewRun(analysis.RunOptions{})
+	union, total := map[string]string{}, 0
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for i := range 3 {
+		wg.Go(func() {
+			h, list := recorded(t, append(slices.Clip(common), "--shard", fmt.Sprintf("%d/3", i))...)
+			mu.Lock()
+			defer mu.Unlock()
+			if err := merged.AddHeader(h); err != nil {
+				t.Error(err)
+			}
+			for k := range list {
+				merged.Add(&list[k])
+			}
+			total += len(list)
+			maps.Copy(union, sends(list))
+		})
+	}
+	wg.Wait()
+	if want := sends(all); !maps.Equal(union, want) || total != len(all) || len(all) != 24 {
+		t.Errorf("%d results of three shards, %d of one process:\n%v\n%v", total, len(all), union, want)
+	}
+	if rep := merged.Report(); rep.Requests.Completed != 24 || rep.Planned == nil || *rep.Planned != 24 {
+		t.Errorf("merged: %+v", rep.Requests)
 	}
 }
 
