@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"retrace/internal/plural"
 	"retrace/openai"
 	"retrace/replay"
 )
@@ -78,6 +80,22 @@ func (l *loadFlags) apply(c *replay.Config) {
 		Overflow: replay.Overflow(l.overflow), MaxDelay: l.maxDelay, FailedTurn: replay.FailedTurn(l.failedTurn),
 		Assistant: replay.Assistant(l.assistant), WarmUp: l.warmUp, ProbeRate: l.probeRate,
 		Retries: l.retries, RetryMaxTime: l.retryMaxTime,
+	}
+}
+
+// print adds to the plan what is sent beyond the trace's requests, each once.
+func (l *loadFlags) print(w io.Writer) {
+	if l.warmUp > 0 {
+		fmt.Fprintf(w, "plan: %s of warm-up before the origin\n", plural.Of(int64(l.warmUp), "request"))
+	}
+	if l.probeRate > 0 {
+		fmt.Fprintf(w, "plan: %g probes/s beside the load\n", l.probeRate)
+	}
+	if l.retries > 0 {
+		fmt.Fprintf(w, "plan: up to %s within %v after 429, 5xx or a lost connection\n", plural.Of(int64(l.retries), "attempt")+" more", l.retryMaxTime)
+	}
+	if l.repeat > 1 {
+		fmt.Fprintf(w, "plan: all of it %d times\n", l.repeat)
 	}
 }
 
