@@ -21,6 +21,9 @@ const (
 	// metricsLine bounds a line that is kept, metricsSamples their number.
 	metricsLine    = 8 << 10
 	metricsSamples = 1024
+	// figureLimit is beyond every count of tokens or requests, and has all whole
+	// numbers below it exact.
+	figureLimit = 1 << 53
 )
 
 var (
@@ -38,7 +41,8 @@ type sample struct {
 
 // readMetrics reads the known metrics of a page in the Prometheus text format.
 // Only their lines are parsed, and by expfmt: a page has hundreds of others,
-// and is read while the run goes on. A figure that is no number is left out.
+// and is read while the run goes on. A figure that is no number, or none that
+// these metrics can have (below 0, or beyond figureLimit), is left out.
 // The page of a server that has counted nothing yet may have none.
 func readMetrics(r io.Reader) ([]sample, error) {
 	kept, err := knownLines(&bounded{r: r, left: metricsPage})
@@ -54,7 +58,7 @@ func readMetrics(r io.Reader) ([]sample, error) {
 	for name, family := range families {
 		for _, m := range family.GetMetric() {
 			v := m.GetUntyped().GetValue()
-			if math.IsNaN(v) || math.IsInf(v, 0) {
+			if math.IsNaN(v) || v < 0 || v > figureLimit {
 				continue
 			}
 			labels := make(map[string]string, len(m.GetLabel())+1)

@@ -53,6 +53,7 @@ func TestReadMetrics(t *testing.T) {
 			want: []string{"sglang:num_queue_reqs a=q\"\\\nz 1"},
 		},
 		"no numbers":   {page: "vllm:num_requests_running NaN\nvllm:num_requests_waiting +Inf\nvllm:kv_cache_usage_perc 0\n", want: []string{"vllm:kv_cache_usage_perc  0"}},
+		"odd numbers":  {page: "vllm:num_requests_running -1\nvllm:num_requests_waiting 1e308\nvllm:kv_cache_usage_perc 1e-9\n", want: []string{"vllm:kv_cache_usage_perc  1e-09"}},
 		"others alone": {page: "# TYPE up gauge\nup 1\n" + long + long + "\n"},
 		"long foreign line": {
 			page: long + "\nvllm:num_requests_running 1\n", want: []string{"vllm:num_requests_running  1"},
@@ -152,7 +153,7 @@ func FuzzReadMetrics(f *testing.F) {
 			t.Errorf("%d figures beside the error %v", len(list), err)
 		}
 		for _, s := range list {
-			if record.MetricOf(s.name) == record.NoMetric || math.IsNaN(s.value) || math.IsInf(s.value, 0) {
+			if record.MetricOf(s.name) == record.NoMetric || math.IsNaN(s.value) || s.value < 0 || s.value > figureLimit {
 				t.Errorf("took %v", s)
 			}
 		}

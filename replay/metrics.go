@@ -20,10 +20,10 @@ import (
 
 const (
 	defaultMetricsInterval = time.Second
-	// scrapeTimeout bounds one scrape, lastTimeout the one after the run, for
-	// which the summary waits.
-	scrapeTimeout = 5 * time.Second
-	lastTimeout   = 2 * time.Second
+	// scrapeTimeout bounds one scrape while the run goes on, awaitedTimeout those
+	// before and after it, for which it waits.
+	scrapeTimeout  = 5 * time.Second
+	awaitedTimeout = 2 * time.Second
 	// settleTime is the time from the end of the last request to the last scrape:
 	// an engine adds up its counters after it has sent the last token.
 	settleTime = 100 * time.Millisecond
@@ -123,7 +123,7 @@ func (s *scraper) watch(ctx context.Context, over <-chan struct{}) {
 			case <-over:
 			}
 			time.Sleep(settleTime)
-			s.scrape(ctx, p, lastTimeout, nil)
+			s.scrape(ctx, p, awaitedTimeout, nil)
 			return
 		}
 	})
@@ -179,7 +179,7 @@ func (s *scraper) first(ctx context.Context, p *scrapePlace) {
 		header.Del("Content-Type")
 		header.Set("Accept", "text/plain;version=0.0.4, */*;q=0.1")
 		p.message, p.off = newMessage(http.MethodGet, u, header), false
-		s.scrape(ctx, p, scrapeTimeout, nil)
+		s.scrape(ctx, p, awaitedTimeout, nil)
 		if !p.off {
 			return
 		}

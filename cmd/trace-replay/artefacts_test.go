@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -134,4 +135,22 @@ func contents(t *testing.T, path string) string {
 		t.Fatalf("unpack %s: %d bytes, %v", path, len(plain), err)
 	}
 	return string(raw) + string(plain)
+}
+
+// TestUntrusted: where every request fails at the certificate one sentence says
+// what to do (R13).
+func TestUntrusted(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(ok))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(server.Close)
+	trace := traceFile(t, 3, 0)
+	const sentence = "every request failed at the server's certificate: --cacert FILE trusts those in it, --insecure checks none"
+	code, out, errs := replayHere(t, trace, "--url", server.URL, "--ready-timeout", "0", "--json", "--max-lag", "10s")
+	if code != exitLoss || strings.Count(errs, sentence) != 1 || !strings.Contains(out, `"tls": 3`) {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	code, out, errs = replayHere(t, trace, "--url", server.URL, "--insecure", "--max-lag", "10s")
+	if code != exitOK || strings.Contains(errs, sentence) || !strings.Contains(out, "3 completed") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
 }

@@ -110,7 +110,11 @@ func (r *runner) replay(ctx context.Context, trace *formats.Trace) int {
 	}
 	footer := record.Footer{Interrupted: out.Interrupted, Notes: out.Notes}
 	if len(out.Target.Addresses) > 0 {
-		footer.Notes = append(footer.Notes, "server names were resolved once, to "+strings.Join(out.Target.Addresses, ", "))
+		often := "once"
+		if d := r.cfg.Client.RefreshNames; d > 0 {
+			often = fmt.Sprintf("before the run and again where older than %v, at first", d)
+		}
+		footer.Notes = append(footer.Notes, "server names were resolved "+often+", to "+strings.Join(out.Target.Addresses, ", "))
 	}
 	if d := out.Target.Vocabulary.Digest(); d != "" {
 		footer.Notes = append(footer.Notes, "prompts are made of the vocabulary "+d)
@@ -176,12 +180,21 @@ func (r *runner) tell(out *replay.Outcome) {
 	for _, class := range slices.Sorted(maps.Keys(out.Errors)) {
 		r.note("first %s: %s", class, out.Errors[class])
 	}
+	if untrusted(out) {
+		r.note("every request failed at the server's certificate: --cacert FILE trusts those in it, --insecure checks none")
+	}
 	if out.Lost() {
 		r.note("%d of %s failed, %d cancelled, %d not sent", out.Failed, plural.Of(out.Planned, "request"), out.Cancelled, out.NotSent)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(out.Reasons)) {
 		r.note("not sent: %d: %s", out.Reasons[reason], reason)
 	}
+}
+
+// untrusted says that TLS let no request through.
+func untrusted(out *replay.Outcome) bool {
+	_, found := out.Errors[record.ClassTLS]
+	return found && len(out.Errors) == 1 && out.Completed+out.Cancelled == 0
 }
 
 // started opens the recording, once the server is known.
