@@ -105,6 +105,9 @@ func (f *file) build() (*Tokenizer, error) {
 	t := &Tokenizer{raw: newFinder(), normal: newFinder()}
 	n, err := parseNode(f.normalizer)
 	if err == nil {
+		_, err = growth(n)
+	}
+	if err == nil {
 		t.normalizers, err = newNormalizers(n)
 	}
 	if err != nil {

@@ -103,6 +103,36 @@ func newNormalizers(n *node) ([]normalizer, error) {
 	return nil, fmt.Errorf("normalizer %q is not supported", n.Type)
 }
 
+const (
+	// maxGrowth bounds how many times longer normalizers may make a text.
+	maxGrowth = 64
+	// maxPrefix bounds what they may put before it, in bytes.
+	maxPrefix = 64
+)
+
+// growth is how many times longer a node makes a text at most.
+func growth(n *node) (times int, err error) {
+	switch {
+	case n == nil:
+		return 1, nil
+	case n.Type == "Prepend" && len(n.Prepend) > maxPrefix:
+		return 0, fmt.Errorf("normalizer Prepend: found %d bytes, expected at most %d", len(n.Prepend), maxPrefix)
+	case n.Type == "Replace" && n.Pattern.String != nil && *n.Pattern.String != "":
+		return max(1, (len(n.Content)+len(*n.Pattern.String)-1)/len(*n.Pattern.String)), nil
+	}
+	times = 1
+	for i := range n.Normalizers {
+		of, err := growth(&n.Normalizers[i])
+		if err != nil {
+			return 0, err
+		}
+		if times *= of; times > maxGrowth {
+			return 0, fmt.Errorf("a text may grow to %d times its length, expected at most %d", times, maxGrowth)
+		}
+	}
+	return times, nil
+}
+
 // normalize applies all normalizers.
 func (t *Tokenizer) normalize(s string) string {
 	for _, f := range t.normalizers {

@@ -49,7 +49,7 @@ const (
 	// maxOpenRepeats bounds the repetitions without a bound that may follow one
 	// another: the time of a match can grow with the text's length to as high
 	// a power.
-	maxOpenRepeats = 4
+	maxOpenRepeats = 3
 	// maxInsts bounds a compiled pattern.
 	maxInsts = 4096
 	// ahead stands in for (?!\S) while Go's parser reads the pattern.

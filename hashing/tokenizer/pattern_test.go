@@ -92,12 +92,12 @@ func TestSpacesAreUnicode(t *testing.T) {
 
 // TestHostilePatternEnds: what is accepted takes bounded time on short texts.
 func TestHostilePatternEnds(t *testing.T) {
-	p, err := compile(`a*a*a*a*b`)
+	p, err := compile(`a*a*a*b`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if end := p.match(strings.Repeat("a", 60), 0); end != -1 {
+	if end := p.match(strings.Repeat("a", 400), 0); end != -1 {
 		t.Errorf("matched to %d", end)
 	}
 	if took := time.Since(start); took > 5*time.Second {
