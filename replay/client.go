@@ -40,7 +40,7 @@ type server struct {
 }
 
 func newClient(cfg *Config, clock *clock) (*client, error) {
-	c := &client{names: &names{ask: cfg.resolve}, header: http.Header{
+	c := &client{names: &names{ask: cfg.resolve, refresh: cfg.Client.RefreshNames}, header: http.Header{
 		"Content-Type": {"application/json"}, "Accept": {"text/event-stream"},
 		"Accept-Encoding": {"identity"}, "User-Agent": {"retrace"},
 	}}

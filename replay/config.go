@@ -161,6 +161,9 @@ type ClientConfig struct {
 	Insecure bool
 	// Proxy is the URL of an HTTP proxy; the environment's is never taken.
 	Proxy string
+	// RefreshNames is the age from which on a server's addresses are asked for
+	// again, 0 for never.
+	RefreshNames time.Duration
 }
 
 // Target is what is known of the server when the schedule starts.

@@ -2,6 +2,8 @@ package replay
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"retrace/record"
@@ -95,4 +98,57 @@ func TestNoSuchName(t *testing.T) {
 	if asked != 1 || out.Failed != 5 || results[0].Class != record.ClassDNS {
 		t.Errorf("asked %d times, %+v", asked, out.Errors)
 	}
+}
+
+// TestDNSRefresh: with a refresh of 10 s a name is asked for again by the first
+// connection after that; this one still goes to the old address, the next to the
+// new one; a question that fails changes nothing.
+func TestDNSRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var asked []time.Duration
+		begin := time.Now()
+		n := &names{refresh: 10 * time.Second, ask: func(context.Context, string) ([]string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, time.Since(begin))
+			if len(asked) == 3 {
+				return nil, errors.New("no answer")
+			}
+			return []string{fmt.Sprint("192.0.2.", len(asked))}, nil
+		}}
+		var got []string
+		for range 9 { // at 0, 4, 8, 12, … 32 s
+			addrs, err := n.lookup(t.Context(), "model.example")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, addrs[0][len("192.0.2."):])
+			time.Sleep(4 * time.Second)
+		}
+		// asked at 0, 12 (in time for 16), 24 (fails), and 36 would be the next
+		if s := strings.Join(got, ""); s != "111122222" || fmt.Sprint(asked) != "[0s 12s 24s]" {
+			t.Errorf("went to %s, asked at %v", s, asked)
+		}
+	})
+}
+
+// TestDNSRefreshAfterAnError: a name that did not resolve is asked for again.
+func TestDNSRefreshAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		n := &names{refresh: time.Second, ask: func(context.Context, string) ([]string, error) {
+			if time.Since(begin) > time.Second {
+				return []string{"192.0.2.1"}, nil
+			}
+			return nil, errors.New("no answer")
+		}}
+		for i, want := range []bool{false, false, true} {
+			_, err := n.lookup(t.Context(), "model.example")
+			if (err == nil) != want {
+				t.Errorf("lookup %d: %v", i, err)
+			}
+			time.Sleep(2 * time.Second)
+		}
+	})
 }

@@ -23,6 +23,7 @@ type loadFlags struct {
 	warmUp, retries, repeat         int
 	probeRate                       float64
 	samePrompts                     bool
+	dnsRefresh                      time.Duration
 }
 
 func (l *loadFlags) bind(f *pflag.FlagSet) {
@@ -35,6 +36,7 @@ func (l *loadFlags) bind(f *pflag.FlagSet) {
 	f.Float64Var(&l.probeRate, "probe-rate", 0, "`R`: beside the load, send R requests a second for one token each, which no limit holds back; they are reported apart")
 	f.IntVar(&l.retries, "retries", 0, "`N`: make a request again, up to N times, after 429, 5xx or a lost connection; default: never")
 	f.DurationVar(&l.retryMaxTime, "retry-max-time", time.Minute, "`DURATION`: from a request's first attempt to its last")
+	f.DurationVar(&l.dnsRefresh, "dns-refresh", 0, "`DURATION`: ask for the addresses of a server's name again where they are older, beside the requests; default: once, before the run")
 	f.IntVar(&l.repeat, "repeat", 1, "`N`: make the whole run N times, each with prompts of its own; -o RUN.rec becomes RUN.1.rec, RUN.2.rec, …")
 	f.BoolVar(&l.samePrompts, "repeat-same-prompts", false, "let the runs of --repeat have the same prompts: later ones find the server's cache warm")
 }
@@ -61,6 +63,8 @@ func (l *loadFlags) validate(o *options) error {
 		{given("max-delay") && l.maxDelay <= 0, "--max-delay: want more than 0 (without the flag there is no limit)"},
 		{given("warmup-requests") && l.warmUp < 1, "--warmup-requests: want 1 or more"},
 		{given("probe-rate") && (!(l.probeRate > 0) || math.IsInf(l.probeRate, 1)), "--probe-rate: want a number of requests a second above 0"},
+		{given("dns-refresh") && l.dnsRefresh <= 0, "--dns-refresh: want more than 0 (without the flag names are resolved once)"},
+		{given("dns-refresh") && o.proxy != "", "--dns-refresh: with --proxy the proxy resolves the names"},
 		{l.retries < 0, "--retries: want 0 or more"},
 		{given("retry-max-time") && l.retries == 0, "--retry-max-time: it bounds --retries, which is missing"},
 		{l.retryMaxTime <= 0, "--retry-max-time: want more than 0"},
@@ -76,6 +80,7 @@ func (l *loadFlags) validate(o *options) error {
 }
 
 func (l *loadFlags) apply(c *replay.Config) {
+	c.Client.RefreshNames = l.dnsRefresh
 	c.Load = replay.Load{
 		Overflow: replay.Overflow(l.overflow), MaxDelay: l.maxDelay, FailedTurn: replay.FailedTurn(l.failedTurn),
 		Assistant: replay.Assistant(l.assistant), WarmUp: l.warmUp, ProbeRate: l.probeRate,
