@@ -4,98 +4,13 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"retrace/openai"
 	"retrace/record"
 )
-
-// one replays a single request and gives its result, its send being 0.
-func one(t *testing.T, steps ...step) record.Result {
-	t.Helper()
-	var res record.Result
-	synctest.Test(t, func(t *testing.T) {
-		_, results := inBubble(t, answers(scripted(steps...)), every(0, 1), func(c *Config) { c.API = openai.Chat; c.Prompt = Literal })
-		res = results[0]
-	})
-	if res.State != record.Completed || res.Sent != 0 {
-		t.Fatalf("state %v %s, sent %v", res.State, res.Error, res.Sent)
-	}
-	return res
-}
-
-func TestRoleChunkIsNoOutput(t *testing.T) { // S12
-	res := one(t, step{10 * ms, event(`"role":"assistant","content":""`, "")}, step{900 * ms, word}, step{1000 * ms, done})
-	if res.FirstByte != 10*ms || res.FirstOutput != 900*ms || len(res.Gaps) != 0 || res.End != 1000*ms {
-		t.Errorf("first byte %v, first output %v, gaps %v, end %v", res.FirstByte, res.FirstOutput, res.Gaps, res.End)
-	}
-}
-
-func TestReasoningIsOutput(t *testing.T) { // S13
-	res := one(t, step{50 * ms, event(`"reasoning_content":"hm"`, "")}, step{5000 * ms, word}, step{5000 * ms, done})
-	if res.FirstOutput != 50*ms || res.FirstContent != 5000*ms {
-		t.Errorf("first output %v, first content %v", res.FirstOutput, res.FirstContent)
-	}
-	res = one(t, step{50 * ms, event(`"reasoning":"hm"`, "")}, step{60 * ms, event("", "stop")}, step{60 * ms, done})
-	if res.FirstOutput != 50*ms || res.FirstContent != record.NoTime || res.LastOutput != 50*ms {
-		t.Errorf("without content: %v %v %v", res.FirstOutput, res.FirstContent, res.LastOutput)
-	}
-}
-
-func TestUsageChunkIsNoOutput(t *testing.T) { // S07
-	res := one(t, step{10 * ms, word}, step{20 * ms, word}, step{30 * ms, event("", "stop")}, step{40 * ms, usage(9, 3)}, step{50 * ms, done})
-	if res.LastOutput != 20*ms || res.End != 50*ms || len(res.Gaps) != 1 || res.PromptTokens != 9 || res.CompletionTokens != 3 {
-		t.Errorf("last output %v, end %v, gaps %v, tokens %d %d", res.LastOutput, res.End, res.Gaps, res.PromptTokens, res.CompletionTokens)
-	}
-}
-
-func TestSeveralTokensAChunk(t *testing.T) { // S15
-	chunk := func(n string) string {
-		return `data: {"choices":[{"delta":{"content":"x"}}],"usage":{"completion_tokens":` + n + "}}\n\n"
-	}
-	res := one(t, step{100 * ms, chunk("1")}, step{200 * ms, chunk("5")}, step{300 * ms, chunk("9")}, step{300 * ms, done})
-	want := []record.Gap{{Wait: 100 * ms, Tokens: 4}, {Wait: 100 * ms, Tokens: 4}}
-	if !slices.Equal(res.Gaps, want) || res.CompletionTokens != 9 || res.CountedOutput != 3 {
-		t.Errorf("gaps %v, tokens %d, chunks %d", res.Gaps, res.CompletionTokens, res.CountedOutput)
-	}
-}
-
-func TestTwoEventsInOneRead(t *testing.T) { // S04
-	res := one(t, step{100 * ms, word + word}, step{150 * ms, done})
-	if want := []record.Gap{{Wait: 0, Tokens: record.Unknown}}; !slices.Equal(res.Gaps, want) {
-		t.Errorf("gaps %v", res.Gaps)
-	}
-}
-
-func TestGapsLieWithinAChoice(t *testing.T) { // S18
-	other := `data: {"choices":[{"index":1,"delta":{"content":"y"}}]}` + "\n\n"
-	res := one(t, step{10 * ms, word}, step{15 * ms, other}, step{30 * ms, word}, step{45 * ms, other}, step{45 * ms, done})
-	want := []record.Gap{{Wait: 20 * ms, Tokens: record.Unknown}, {Wait: 30 * ms, Tokens: record.Unknown}}
-	if !slices.Equal(res.Gaps, want) || res.FirstOutput != 10*ms || res.LastOutput != 45*ms {
-		t.Errorf("gaps %v, first %v, last %v", res.Gaps, res.FirstOutput, res.LastOutput)
-	}
-}
-
-func TestPlainJSONHasNoFirstOutput(t *testing.T) { // S20
-	res := one(t, step{70 * ms, `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{"completion_tokens":1}}`})
-	if res.FirstOutput != record.NoTime || res.LastOutput != 70*ms || res.CompletionTokens != 1 || res.FinishReason != "stop" {
-		t.Errorf("first %v, last %v, tokens %d, finish %q", res.FirstOutput, res.LastOutput, res.CompletionTokens, res.FinishReason)
-	}
-}
-
-// A letter cut in two arrives with its second half (S03).
-func TestLetterCutInTwo(t *testing.T) {
-	text := event(`"content":"é"`, "")
-	at := slices.Index([]byte(text), 0xC3) + 1
-	res := one(t, step{10 * ms, text[:at]}, step{30 * ms, text[at:]}, step{30 * ms, done})
-	if res.FirstOutput != 30*ms {
-		t.Errorf("first output %v", res.FirstOutput)
-	}
-}
 
 // Offsets are kept to the clock's last digit however many there are (R04), and
 // speed divides them.
