@@ -17,8 +17,11 @@ import (
 )
 
 const (
-	// tokenizeCalls bounds the requests to /tokenize before a run.
+	// tokenizeCalls bounds the requests to /tokenize for one thing to be known.
 	tokenizeCalls = 96
+	// singles is how many words are looked at alone where whole lists do not
+	// tell.
+	singles = 8
 	// tokenizeAnswer bounds an answer in bytes.
 	tokenizeAnswer = 4 << 20
 )
@@ -84,8 +87,10 @@ func (e *engine) useVocabulary(v prompt.Vocabulary) error {
 }
 
 // words are those of the common ones that the server counts as one token each,
-// behind a space and at the start of a line.
+// behind a space and at the start of a prompt, for which the start of a line
+// stands in.
 func (a *asker) words() ([]string, error) {
+	a.calls = 0
 	spaced, err := a.filter(prompt.CommonWords(), func(words []string) (bool, error) {
 		n, err := a.count(strings.Join(words, " "))
 		return n == len(words), err
@@ -93,10 +98,32 @@ func (a *asker) words() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.filter(spaced, func(words []string) (bool, error) {
+	a.calls = 0
+	bare, err := a.filter(spaced, func(words []string) (bool, error) {
 		n, err := a.count(strings.Join(words, "\n"))
 		return n == len(words) || n == 2*len(words)-1, err // line feeds may be tokens
 	})
+	if errors.Is(err, errTokenizeCalls) {
+		return spaced, a.sample(spaced)
+	}
+	return bare, err
+}
+
+// sample looks at some words alone: a tokenizer that puts a space before a text
+// has other tokens for words at the start of a line.
+func (a *asker) sample(words []string) error {
+	a.calls = 0
+	for i := range singles {
+		w := words[i*len(words)/singles]
+		n, err := a.count(w)
+		if err != nil {
+			return err
+		}
+		if n != 1 {
+			return fmt.Errorf("%q is %s at the start of a text", w, plural.Of(int64(n), "token"))
+		}
+	}
+	return nil
 }
 
 // filter leaves out the words that fit says no to, by halves.
@@ -131,6 +158,7 @@ func (a *asker) count(text string) (int, error) {
 // frame finds a prompt's tokens among those that the server makes of it for
 // the API.
 func (a *asker) frame() (*Frame, error) {
+	a.calls = 0
 	text := a.e.bodies.maker.AppendText(nil, probePrompt())
 	quoted := openai.AppendQuoted(nil, string(text))
 	var whole []byte

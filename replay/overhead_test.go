@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +24,7 @@ import (
 type tokenServer struct {
 	head, tail map[openai.API]int
 	split      map[string]bool
+	tok        *tokenizer.Tokenizer // counts in place of all this, where set
 	noTokenize bool
 	asked      int // questions to /tokenize
 	generated  int // requests for generation
@@ -31,6 +34,9 @@ const firstSpecial = 900_000
 
 // tokens are a text's, without a template.
 func (c *tokenServer) tokens(text string) (ids []uint32) {
+	if c.tok != nil {
+		return c.tok.Encode(nil, text)
+	}
 	for _, w := range strings.Fields(text) {
 		id := uint32(0)
 		for _, b := range []byte(w) {
@@ -46,6 +52,9 @@ func (c *tokenServer) tokens(text string) (ids []uint32) {
 
 // framed are the tokens of a prompt in its API's template.
 func (c *tokenServer) framed(api openai.API, text string) (ids []uint32) {
+	if c.tok != nil {
+		return c.tok.EncodePrompt(nil, text)
+	}
 	for i := range c.head[api] {
 		ids = append(ids, firstSpecial+uint32(i))
 	}
@@ -287,6 +296,36 @@ func TestBodilessRowsAreCut(t *testing.T) {
 			t.Errorf("overhead %d, results %+v", out.Target.Overhead, results)
 		}
 	})
+}
+
+// TestRealTokenizersAsServers asks public tokenizers as a server's /tokenize: the
+// usual words pass in all of them, and the beginning of a text is found.
+func TestRealTokenizersAsServers(t *testing.T) {
+	dir := os.Getenv("RETRACE_TOKENIZERS")
+	if dir == "" {
+		t.Skip("RETRACE_TOKENIZERS names no folder of public tokenizers")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*/models/tokenizer.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found no tokenizers in %s (%v)", dir, err)
+	}
+	for _, path := range files {
+		t.Run(filepath.Base(filepath.Dir(filepath.Dir(path))), func(t *testing.T) {
+			tok, err := tokenizer.Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				c := &tokenServer{tok: tok}
+				out, results := replayText(t, c, func(cfg *Config) { cfg.Prompts.AskServer = true })
+				exact(t, results)
+				if len(out.Target.Notes) > 0 || out.Target.Vocabulary.Digest() != "" || out.Target.Overhead != int64(len(tok.Prefix())) {
+					t.Errorf("overhead %d, %d words, notes %q", out.Target.Overhead, len(out.Target.Vocabulary.Words), out.Target.Notes)
+				}
+				t.Logf("%d questions", c.asked)
+			})
+		})
+	}
 }
 
 // TestTokenizersCountExactly: a server with the small tokenizer of each family
