@@ -20,6 +20,8 @@ const askServer = "server"
 type promptFlags struct {
 	set                  *pflag.FlagSet
 	tokenizer, namespace string
+	// digest is the vocabulary's that a file gave.
+	digest string
 }
 
 func (p *promptFlags) bind(f *pflag.FlagSet) {
@@ -92,8 +94,16 @@ func (p *promptFlags) load(cfg *replay.Config, kind replay.PromptMode) (note str
 		return "", fmt.Errorf("--tokenizer %s: %w", p.tokenizer, err)
 	}
 	note = fmt.Sprintf("tokenizer %s of %s, %s", p.tokenizer, plural.Of(int64(t.VocabSize()), "id"), made)
-	if d := v.Digest(); d != "" {
-		note += " (vocabulary " + d + ")"
+	if p.digest = v.Digest(); p.digest != "" {
+		note += " (vocabulary " + p.digest + ")"
 	}
 	return note, nil
+}
+
+// identity is what the shards of a run have in common: not the file's path.
+func (p *promptFlags) identity() string {
+	if p.tokenizer == "" || p.tokenizer == askServer {
+		return p.tokenizer
+	}
+	return "file " + p.digest
 }

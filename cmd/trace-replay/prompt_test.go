@@ -3,9 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"retrace/record"
+	"retrace/replay/simserver"
 )
 
 // TestNamespaceIsRecorded: case H06. Without the flag two traces have name
@@ -35,5 +37,59 @@ func TestNamespaceIsRecorded(t *testing.T) {
 	}
 	if x, y := namespace(a, "--namespace", "shared"), namespace(b, "--namespace", "shared"); x != "shared" || y != x {
 		t.Errorf("under --namespace shared they are %q and %q", x, y)
+	}
+}
+
+// TestOverheadByEndpoint: case H04. A server that puts one token before a text
+// and eight more before a chat counts the wanted lengths with either API.
+func TestOverheadByEndpoint(t *testing.T) {
+	s, err := simserver.New(simserver.Config{BOSTokens: 1, ChatTemplateTokens: 8})
+	if err == nil {
+		err = s.Start("127.0.0.1:0")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	trace := filepath.Join(t.TempDir(), "t.jsonl")
+	const rows = `{"timestamp": 0, "input_length": 40, "output_length": 2, "hash_ids": [1]}
+{"timestamp": 10, "input_length": 50, "output_length": 2, "hash_ids": [1]}
+`
+	if err := os.WriteFile(trace, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for api, adds := range map[string]string{"completions": "adds 1 token:", "chat": "adds 9 tokens:"} {
+		for _, flags := range [][]string{nil, {"--tokenizer", "server"}} {
+			rec := filepath.Join(t.TempDir(), "t.rec")
+			args := append([]string{trace, "--url", s.URL(), "-o", rec, "--prompt", "text", "--api", api, "--max-lag", "10s"}, flags...)
+			code, _, stderr := replayHere(t, args...)
+			if code != exitOK || !strings.Contains(stderr, adds) {
+				t.Errorf("%s %v: exit %d, want %q: %s", api, flags, code, adds, stderr)
+			}
+			list, _ := results(t, rec)
+			for _, r := range list {
+				if r.Mark == record.Planned && r.PromptTokens != r.WantedInput {
+					t.Errorf("%s %v: %d tokens counted, wanted %d", api, flags, r.PromptTokens, r.WantedInput)
+				}
+			}
+		}
+	}
+}
+
+// TestIdentityIsNoPath: shards agree on the run where the file lies elsewhere.
+func TestIdentityIsNoPath(t *testing.T) {
+	a := promptFlags{tokenizer: "/a/tokenizer.json", digest: "12"}
+	b := promptFlags{tokenizer: "/b/tokenizer.json", digest: "12"}
+	other := promptFlags{tokenizer: "/a/tokenizer.json", digest: "34"}
+	server, none := promptFlags{tokenizer: askServer}, promptFlags{}
+	if a.identity() != b.identity() {
+		t.Errorf("%q and %q", a.identity(), b.identity())
+	}
+	seen := map[string]bool{}
+	for _, p := range []promptFlags{a, other, server, none} {
+		seen[p.identity()] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("found %v, want four", seen)
 	}
 }

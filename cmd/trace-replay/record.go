@@ -220,7 +220,11 @@ func (r *runner) started(t replay.Target) error {
 		h.RunID = fmt.Sprintf("%s-%d", h.RunID, r.nth)
 	}
 	if t.Overhead > 0 {
-		r.note("the server's template adds %s: prompts are cut by as many", plural.Of(t.Overhead, "token"))
+		behind := ""
+		if t.Tail > 0 {
+			behind = fmt.Sprintf(" (%d of them behind a prompt)", t.Tail)
+		}
+		r.note("the server's template adds %s%s: prompts are cut by as many", plural.Of(t.Overhead, "token"), behind)
 	}
 	if r.output != "" {
 		file, err := record.CreateRecording(r.output, withRun(h, run), r.o.force)

@@ -28,7 +28,7 @@ func runID(h *record.Header, o *options, part formats.Selection) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", []any{
 		h.Source, h.Namespace, h.BlockSize, h.Turns, h.Seed, start.UTC().Format(time.RFC3339Nano), part.Shards,
 		part.Start, part.End, part.Limit, part.Speed,
-		o.model, o.api, o.prompt, o.salt, o.vocab, o.prompts.tokenizer, o.sessions, o.extra,
+		o.model, o.api, o.prompt, o.salt, o.vocab, o.prompts.identity(), o.sessions, o.extra,
 		o.arrival.kind, o.arrival.rate, o.arrival.burstiness, o.arrival.rampUp, o.arrival.from, o.arrival.upTo,
 		o.load.overflow, o.load.failedTurn, o.load.assistant, o.load.maxDelay, o.load.warmUp, o.load.probeRate,
 		o.load.retries, o.load.retryMaxTime,
