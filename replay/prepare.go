@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"retrace/record"
@@ -31,22 +32,16 @@ func (e *engine) prepare(ctx context.Context) (*record.Result, error) {
 		t.URLs = append(t.URLs, MaskURL(s.base))
 	}
 	t.Proxy, t.Model, t.ServerBlockSize = e.client.proxy, e.cfg.Model, e.cfg.ServerBlockSize
-	reachable := true
-	for i := range e.client.servers {
-		if err := e.await(ctx, &e.client.servers[i]); err != nil {
-			if ctx.Err() != nil {
-				return nil, fmt.Errorf("wait for server: %w", ctx.Err())
-			}
-			reachable = false
-			e.remark("server %s is not ready: %v; sending all the same", t.URLs[i], e.scrub.clean(err.Error()))
-		}
+	ready := e.awaitAll(ctx)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("wait for server: %w", ctx.Err())
 	}
-	e.reachable = reachable
-	if reachable {
-		e.learn(ctx)
+	e.reachable = len(ready) == len(e.client.servers)
+	if len(ready) > 0 {
+		e.learn(ctx, ready[0])
 	}
 	var probe *record.Result
-	if reachable {
+	if e.reachable {
 		probe = e.learnOverhead(ctx)
 	}
 	e.addresses()
@@ -57,9 +52,27 @@ func (e *engine) remark(format string, args ...any) {
 	e.target.Notes = append(e.target.Notes, fmt.Sprintf(format, args...))
 }
 
-// learn asks for the model and the block size where they were not given.
-func (e *engine) learn(ctx context.Context) {
-	t, s := &e.target, &e.client.servers[0]
+// awaitAll waits for all servers at once and gives those that are ready.
+func (e *engine) awaitAll(ctx context.Context) (ready []*server) {
+	errs := make([]error, len(e.client.servers))
+	var all sync.WaitGroup
+	for i := range e.client.servers {
+		all.Go(func() { errs[i] = e.await(ctx, &e.client.servers[i]) })
+	}
+	all.Wait()
+	for i, err := range errs {
+		if err == nil {
+			ready = append(ready, &e.client.servers[i])
+			continue
+		}
+		e.remark("server %s is not ready: %v; sending all the same", e.target.URLs[i], e.scrub.clean(err.Error()))
+	}
+	return ready
+}
+
+// learn asks a server for the model and the block size where they were not given.
+func (e *engine) learn(ctx context.Context, s *server) {
+	t := &e.target
 	e.learnModel(ctx, s)
 	if t.ServerBlockSize == 0 && e.cfg.Prompt != Literal {
 		t.ServerBlockSize = e.blockSize(ctx, s)
