@@ -30,24 +30,25 @@ func apiNames() string {
 	for _, api := range openai.APIs() {
 		names = append(names, string(api))
 	}
-	return strings.Join(names, "|")
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 func (f *apiFlags) bind(set *pflag.FlagSet) {
 	f.set = set
-	set.BoolVar(&f.stream, "stream", true, "stream the answers; --stream=false: none; default: all but those of bodies that say \"stream\": false, and of SageMaker's /invocations")
+	set.BoolVar(&f.stream, "stream", false, "stream the answers; --stream=false: none; default: all but those of bodies that say \"stream\": false, and of SageMaker's /invocations")
 	set.BoolVar(&f.fromTrace, "model-from-trace", false, "ask for each request's own model, where the trace has one")
 	set.StringSliceVar(&f.lora, "lora-modules", nil, "`A,B`: adapters, one of which each session asks for as its model, drawn by --seed")
 	set.IntVar(&f.documents, "rerank-documents", 1, "`N`: documents of a generated rerank request")
 	set.Int64Var(&f.context, "context-limit", 0, "`N`: the model's context in tokens, for --over-context; default: what /v1/models tells")
-	set.StringVar(&f.over, "over-context", string(replay.ContextSend), "`send|skip|trim-output|trim-prompt`: what becomes of a request whose prompt and output exceed the context; trim-prompt keeps the prompt's beginning")
+	set.StringVar(&f.over, "over-context", string(replay.ContextSend), "`POLICY`: send, skip, trim-output or trim-prompt (to its beginning) a request whose prompt and output exceed the context")
 	set.StringVar(&f.mediaDir, "media-dir", "", "`DIR`: where the audio files are that bodies of transcriptions name; default: none is read")
 }
 
 // validate names the flag that is wrong, or would do nothing.
 func (f *apiFlags) validate(o *options) error {
 	if _, err := openai.ParseAPI(o.api); err != nil {
-		return fmt.Errorf("--api %s: want one of %s", o.api, strings.ReplaceAll(apiNames(), "|", ", "))
+		return fmt.Errorf("--api %s: want %s", o.api, apiNames())
 	}
 	api := openai.API(o.api)
 	switch {

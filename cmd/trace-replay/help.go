@@ -30,6 +30,8 @@ Examples:
         two replicas in turns, at most 64 requests at once, the others wait
     trace-replay chats.trace --url https://api.example.com --api chat --json
         chat completions; the API key is that of OPENAI_API_KEY
+    trace-replay bodies.jsonl --url http://gpu-node:8000 --arrival poisson --rate 5
+        whole request bodies, one a line, each to the API that it is of
     trace-replay day.trace --url http://gpu-node:8000 --shard 0/2 -o sh0.rec
     trace-replay day.trace --url http://gpu-node:8000 --shard 1/2 -o sh1.rec
         one run from two machines, merged by trace-analyze sh0.rec sh1.rec:
