@@ -154,10 +154,12 @@ func TestWarmUpIsInterrupted(t *testing.T) {
 		defer cancel()
 		cfg := Config{URLs: []string{"http://127.0.0.1"}, coarse: true, dial: b.dial, MaxConcurrency: 1, Load: Load{WarmUp: 100}}
 		out, err := Run(ctx, cfg, seq(every(0, 3)))
+		synctest.Wait()
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		if err == nil || out.Planned != 0 || len(l.bodies) != 2 {
 			t.Errorf("%v, %+v, %d requests", err, out, len(l.bodies))
 		}
-		synctest.Wait()
 	})
 }
 

@@ -85,12 +85,6 @@ var (
 // ErrStartPassed says that Config.StartAt has gone by before all was ready.
 var ErrStartPassed = errors.New("the time has passed")
 
-// stopError is why sending was stopped, as the cause of a context.
-type stopError string
-
-// Error is error's.
-func (r stopError) Error() string { return string(r) }
-
 // Run replays the requests, which come in the order of their arrivals. It
 // returns when each of them has ended. When ctx is done it stops sending,
 // gives what is in flight Config.Grace to end, and cancels the rest.
@@ -161,48 +155,6 @@ func (e *engine) close() {
 	e.bodies.close()
 }
 
-// pulled is one pull of an iterator.
-type pulled struct {
-	req placed
-	err error
-	ok  bool
-}
-
-func pull(next func() (placed, error, bool)) (p pulled) {
-	p.req, p.err, p.ok = next()
-	return p
-}
-
-// pullSome pulls n times, or up to the first that is no request.
-func pullSome(next func() (placed, error, bool), n int) []pulled {
-	var list []pulled
-	for len(list) < n {
-		p := pull(next)
-		list = append(list, p)
-		if !p.ok || p.err != nil {
-			break
-		}
-	}
-	return list
-}
-
-// resume yields what was pulled first, and what is next.
-func resume(first []pulled, next func() (placed, error, bool)) iter.Seq2[placed, error] {
-	return func(yield func(placed, error) bool) {
-		for i, p := range first {
-			first[i] = pulled{} // its turn is over
-			if !p.ok || !yield(p.req, p.err) {
-				return
-			}
-		}
-		for p := pull(next); p.ok; p = pull(next) {
-			if !yield(p.req, p.err) {
-				return
-			}
-		}
-	}
-}
-
 func newEngine(cfg Config) (*engine, error) {
 	maker, err := cfg.newMaker(cfg.Prompts.Vocabulary)
 	if err != nil {
@@ -271,57 +223,6 @@ func (e *engine) run(ctx context.Context, beside []*record.Result, reqs iter.Seq
 	crew.Wait()
 	close(e.results)
 	sink.Wait()
-}
-
-// watch ends the run early: at once when ctx is done or MaxDuration is up, and
-// for good when the grace is up too.
-func (e *engine) watch(ctx context.Context, over <-chan struct{}) {
-	var limit <-chan time.Time
-	if e.cfg.MaxDuration > 0 {
-		timer := time.NewTimer(e.cfg.MaxDuration - e.clock.now())
-		defer timer.Stop()
-		limit = timer.C
-	}
-	select {
-	case <-ctx.Done():
-		e.halt(stopError(reasonInterrupted))
-	case <-limit:
-		e.halt(stopError(reasonMaxDuration))
-	case <-e.stop.Done():
-	case <-over:
-		return
-	}
-	for _, j := range e.slots.flush() {
-		e.abandon(j, e.stopReason())
-	}
-	grace := time.NewTimer(e.cfg.Grace)
-	defer grace.Stop()
-	select {
-	case <-grace.C:
-		e.kill(errKilled)
-		<-over
-	case <-over:
-	}
-	e.interrupted = ctx.Err() != nil
-}
-
-// stopReason is why sending was stopped, "" where it was not.
-func (e *engine) stopReason() string {
-	var r stopError
-	if errors.As(context.Cause(e.stop), &r) {
-		return string(r)
-	}
-	return ""
-}
-
-// fail ends the run over an error that is not a request's.
-func (e *engine) fail(err error, why string) {
-	e.failing.Lock()
-	if e.failure == nil {
-		e.failure = err
-	}
-	e.failing.Unlock()
-	e.halt(stopError(why))
 }
 
 // drain hands the results to the sink, the first error of which ends the run.

@@ -88,8 +88,8 @@ func (l *loadFlags) apply(c *replay.Config) {
 	}
 }
 
-// print adds to the plan what is sent beyond the trace's requests, each once.
-func (l *loadFlags) print(w io.Writer) {
+// describe adds to the plan what is sent beyond the trace's requests, each once.
+func (l *loadFlags) describe(w io.Writer) {
 	if l.warmUp > 0 {
 		fmt.Fprintf(w, "plan: %s of warm-up before the origin\n", plural.Of(int64(l.warmUp), "request"))
 	}

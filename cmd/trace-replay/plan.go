@@ -62,7 +62,7 @@ func (c *command) plan(ctx context.Context, trace *formats.Trace, cfg *replay.Co
 		if cfg.Salt != "" {
 			fmt.Fprintf(out, "plan: salt %q\n", cfg.Salt)
 		}
-		c.o.load.print(out)
+		c.o.load.describe(out)
 	}
 	if mean, median, odd := trace.OddRates(); odd && !cfg.Placing.Law.Replaces() {
 		c.warn("the chosen window has %s requests/s on average, the file's median is %s: it is not like the rest",
