@@ -54,7 +54,8 @@ func shrink(t testing.TB, data []byte) []byte {
 	return data
 }
 
-// FuzzEncode: on the byte level every text comes back, and its ids do not
+// FuzzEncode: on the byte level every text comes back (but for what two families
+// normalize), and its ids do not
 // depend on what was encoded before.
 func FuzzEncode(f *testing.F) {
 	toks := map[string]*Tokenizer{}
@@ -74,7 +75,7 @@ func FuzzEncode(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if tok.model.byteLevel && name != "qwen" && string(got) != text {
+			if tok.model.byteLevel && name != "qwen" && name != "gpt2" && string(got) != text {
 				t.Fatalf("%s: %q comes back as %q", name, text, got)
 			}
 			if name == "gemma" && utf8.ValidString(text) && !strings.Contains(text, "▁") && !strings.Contains(text, "<0x") && string(got) != text {

@@ -16,7 +16,7 @@ import (
 )
 
 // families are the small tokenizers of fixtures/tokenizers.
-var families = []string{"qwen", "llama3", "deepseek", "nemo", "o200k", "gemma", "llama2", "mistral7b"}
+var families = []string{"qwen", "llama3", "deepseek", "nemo", "o200k", "gemma", "llama2", "mistral7b", "gpt2", "starcoder", "metaspace"}
 
 func readFixture(t testing.TB, name string) *tokenizer.Tokenizer {
 	t.Helper()
