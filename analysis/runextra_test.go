@@ -216,3 +216,23 @@ func TestRetries(t *testing.T) {
 		t.Errorf("asked for, not needed: %+v", s)
 	}
 }
+
+// TestFirstLine: "schedule not kept" is first even of a run that was interrupted.
+func TestFirstLine(t *testing.T) {
+	for late, want := range map[time.Duration]string{ms: "INTERRUPTED", time.Second: "Schedule NOT KEPT"} {
+		run := NewRun(RunOptions{})
+		r := completed(0, ms, ms, 2)
+		r.Sent = late
+		run.Add(&r)
+		run.AddFooter(record.Footer{Interrupted: true}, true)
+		var b bytes.Buffer
+		if err := run.Report().WriteTable(&b); err != nil {
+			t.Fatal(err)
+		}
+		first, rest, _ := strings.Cut(b.String(), "\n")
+		second, _, _ := strings.Cut(rest, "\n")
+		if !strings.HasPrefix(first, want) || !strings.Contains(first+second, "INTERRUPTED") || !strings.Contains(first+second, "Schedule") {
+			t.Errorf("late by %v: first lines %q, %q", late, first, second)
+		}
+	}
+}

@@ -24,10 +24,22 @@ func (rep *RunReport) WriteTable(w io.Writer) error {
 	return p.end("summary")
 }
 
+// writeSchedule puts what spoils the run first: a schedule that was not kept,
+// then a run that did not go to its end.
 func (rep *RunReport) writeSchedule(p *report) {
+	broken := rep.ScheduleKept != nil && !*rep.ScheduleKept
+	if broken {
+		rep.writeLateness(p)
+	}
 	if rep.missing != "" {
 		p.line("%s", rep.missing)
 	}
+	if !broken {
+		rep.writeLateness(p)
+	}
+}
+
+func (rep *RunReport) writeLateness(p *report) {
 	if rep.ScheduleKept == nil {
 		if rep.Requests.Total == rep.Requests.NotSent {
 			p.line("Schedule: nothing was sent")
