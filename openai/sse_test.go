@@ -215,27 +215,6 @@ func (r *stepReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func BenchmarkEventReader(b *testing.B) {
-	in := bytes.Repeat([]byte("data: "+chatChunk+"\n\n"), 1000)
-	src := bytes.NewReader(in)
-	er := NewEventReader(src, 0)
-	s := NewStream()
-	b.SetBytes(int64(len(in)))
-	for b.Loop() {
-		src.Reset(in)
-		er.Reset(src)
-		s.Reset()
-		for {
-			ev, err := er.Next()
-			if err != nil {
-				break
-			}
-			s.Feed(ev)
-		}
-	}
-	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "events/s")
-}
-
 // chatChunk is a chunk of chat completions as vLLM sends it.
 const chatChunk = `{"id":"chatcmpl-8f3a5d9e379e5091","object":"chat.completion.chunk","created":1796060542,"model":"tiny",` +
 	`"choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null,"token_ids":null}]}`

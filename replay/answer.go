@@ -95,7 +95,7 @@ func (e *engine) read(ctx context.Context, an *answering) {
 	case kind == bodyJSON:
 		e.plain(ctx, an, rest)
 	case kind == bodyOther:
-		e.foreign(ctx, an, head, err)
+		e.foreign(&an.job.res, head)
 	default:
 		an.events.Reset(rest)
 		e.streamed(ctx, an)
@@ -116,16 +116,9 @@ func (e *engine) unreadable(ctx context.Context, res *record.Result, err error) 
 }
 
 // foreign settles an answer that is nothing known.
-func (e *engine) foreign(ctx context.Context, an *answering, head []byte, err error) {
-	res := &an.job.res
+func (e *engine) foreign(res *record.Result, head []byte) {
 	res.End = e.clock.now()
-	var told *openai.EventStreamError
-	switch {
-	case errors.As(err, &told):
-		e.settle(res, verdictOf(told), told.Error())
-	default:
-		e.settle(res, openai.BadResponse, fmt.Sprintf("the answer is neither events nor JSON: found %q", openai.Snippet(head)))
-	}
+	e.settle(res, openai.BadResponse, fmt.Sprintf("the answer is neither events nor JSON: found %q", openai.Snippet(head)))
 }
 
 // streamed follows the events to the end.
