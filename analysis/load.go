@@ -41,7 +41,7 @@ func (l *load) add(res *record.Result) {
 		l.first, l.last, l.end, l.any = sent, sent, sent, true
 	}
 	l.first, l.last = min(l.first, sent), max(l.last, sent)
-	for _, t := range [...]int64{res.End.Microseconds(), res.LastOutput.Microseconds()} { // NoTime is the smallest
+	for _, t := range [...]int64{sent, res.End.Microseconds(), res.LastOutput.Microseconds()} { // NoTime is the smallest
 		l.end = max(l.end, t)
 	}
 	if res.State != record.Completed || res.LastOutput == record.NoTime {

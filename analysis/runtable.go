@@ -148,8 +148,9 @@ func (rep *RunReport) writeServer(p *report) {
 		return
 	}
 	pair := func(s Stats) string { return figure(s.Mean) + " (max " + figure(s.Max) + ")" }
-	p.line("Server, by %s of its metrics: %s running, %s waiting, KV cache %s in use (max %s), %s preemptions",
-		plural.Of(m.Scrapes, "scrape"), pair(m.Running), pair(m.Waiting), percent(m.KVUsage.Mean), percent(m.KVUsage.Max), figure(m.Preemptions))
+	p.line("Server, by %s of its metrics: %s running, %s waiting, KV cache %s in use (max %s), %s %s",
+		plural.Of(m.Scrapes, "scrape"), pair(m.Running), pair(m.Waiting), percent(m.KVUsage.Mean), percent(m.KVUsage.Max),
+		figure(m.Preemptions), plural.Noun(int(m.Preemptions.V), "preemption"))
 }
 
 func percent(v Value) string {

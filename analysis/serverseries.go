@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +38,9 @@ type ServerMetrics struct {
 	Resets int64 `json:"resets"`
 }
 
+// figureLimit is beyond all that a server counts.
+const figureLimit = 1 << 53
+
 // serverKey is a server as one shard of the run saw it.
 type serverKey struct{ shard, replica int }
 
@@ -53,7 +55,8 @@ type points struct {
 }
 
 // AddSeries takes a series of one shard's recording. Those of metrics that are
-// not known (record.MetricOf) are left alone.
+// not known (record.MetricOf) are left alone, and so are figures that these
+// cannot have: below 0, or no numbers.
 func (r *Run) AddSeries(shard int, s *record.Series) {
 	metric := record.MetricOf(s.Name)
 	replica, err := strconv.Atoi(s.Labels[record.ReplicaLabel])
@@ -83,7 +86,7 @@ func (m serverSeries) add(metric record.Metric, s *record.Series) {
 	}
 	p := list[i]
 	for k, t := range s.Times {
-		if v := s.Values[k]; !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if v := s.Values[k]; v >= 0 && v <= figureLimit { // NaN is neither
 			p.insert(t.Microseconds(), v)
 		}
 	}

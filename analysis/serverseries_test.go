@@ -268,7 +268,7 @@ func indices(n int) (list []int) {
 
 // TestOddSeries: figures that are none, and a run that sent nothing.
 func TestOddSeries(t *testing.T) {
-	rep := served(seriesOf("vllm:num_requests_running", "", point{1, math.NaN()}, point{2, math.Inf(1)}, point{3, 2}))
+	rep := served(seriesOf("vllm:num_requests_running", "", point{1, math.NaN()}, point{1.5, -1}, point{2, math.Inf(1)}, point{2.5, 1e300}, point{3, 2}))
 	if m := rep.Server; m.Running.Count != 1 || m.Scrapes != 1 {
 		t.Errorf("got %+v", m)
 	}
