@@ -27,9 +27,9 @@ type Placing struct {
 // errCount is the error of a Placing.Count that is not the trace's.
 var errCount = errors.New("more requests than the arrival law was counted for")
 
-// Heads tells the requests that begin a session, or stand alone, from those
-// that follow an earlier one of the trace. Requests come in the trace's order.
-type Heads struct{ known map[uint64]moved }
+// Heads tells the requests that begin a session, or have none, from those that
+// follow an earlier one of theirs. Requests come in the trace's order.
+type Heads struct{ known map[uint64]moved } // by the session's hash
 
 // moved is by how much a session has moved, and the time that orders its turns.
 type moved struct{ by, at time.Duration }
@@ -45,21 +45,15 @@ func (h *Heads) Add(r *record.Request) bool {
 }
 
 func (h *Heads) find(r *record.Request) (m moved, follows bool) {
-	switch {
-	case r.Session != "":
-		m, follows = h.known[xxhash.Sum64String("s"+r.Session)]
-	case r.Parent != "":
-		m, follows = h.known[xxhash.Sum64String("r"+r.Parent)]
+	if r.Session != "" {
+		m, follows = h.known[xxhash.Sum64String(r.Session)]
 	}
 	return m, follows
 }
 
 func (h *Heads) keep(r *record.Request, m moved) {
-	switch {
-	case r.Session != "":
-		h.known[xxhash.Sum64String("s"+r.Session)] = m
-	case r.ID != "":
-		h.known[xxhash.Sum64String("r"+r.ID)] = m
+	if r.Session != "" {
+		h.known[xxhash.Sum64String(r.Session)] = m
 	}
 }
 

@@ -111,7 +111,6 @@ const lookEvery = 4096
 func look(reqs iter.Seq2[record.Request, error], cfg *replay.Config, stop func() bool) (*survey, error) {
 	s := newSurvey()
 	heads := replay.NewHeads()
-	seen := map[string]struct{}{}
 	n := 0
 	for r, err := range reqs {
 		if err != nil {
@@ -121,8 +120,8 @@ func look(reqs iter.Seq2[record.Request, error], cfg *replay.Config, stop func()
 		later := !head || r.Turn > 1 || r.Parent != ""
 		s.whole.add(&r, head, later)
 		if record.ShardOf(&r, cfg.Shards) == cfg.Shard {
-			if r.Session != "" {
-				seen[r.Session] = struct{}{}
+			if head && r.Session != "" {
+				s.sessions++
 			}
 			s.add(&r, later)
 		}
@@ -130,7 +129,6 @@ func look(reqs iter.Seq2[record.Request, error], cfg *replay.Config, stop func()
 			return s, errInterrupted
 		}
 	}
-	s.sessions = int64(len(seen))
 	return s, nil
 }
 
