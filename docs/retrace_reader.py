@@ -251,6 +251,7 @@ def result_chunk(n, columns):
     gaps = nested(col, "gn", lambda k: zip(col.ints("gw", n=k), col.ints("gt", n=k)), ("wait", "tokens"))
     tries = nested(col, "yn", lambda k: zip(col.ints("ys", n=k), col.ints("yw", n=k), col.ints("yh", 0, k),
                                             col.texts("yc", k)), ("sent", "wait", "status", "class"))
+    choices = nested(col, "on", lambda k: ((v,) for v in col.ints("of", n=k)), ("first_output",))
     moments = {name: col.ints(c) for c, name in MOMENTS}
     for i in range(n):
         r = {name: values[i] for name, values in fields.items()}
@@ -270,6 +271,7 @@ def result_chunk(n, columns):
                 first_output = v
             r[name] = None if v is None else v * 1000
         r["gaps"] = [{"wait": None if g["wait"] is None else g["wait"] * 1000, "tokens": g["tokens"]} for g in gaps[i]]
+        r["choices"] = [{k: None if v is None else v * 1000 for k, v in c.items()} for c in choices[i]]
         r["tries"] = [{**t, **{k: None if t[k] is None else t[k] * 1000 for k in ("sent", "wait")}} for t in tries[i]]
         yield r
 

@@ -37,8 +37,8 @@ func samePriority(a, b *int64) bool {
 // sameResult says whether a file gives b back for a, whose times are whole microseconds.
 func sameResult(a, b *Result) bool {
 	x, y := *a, *b
-	same := slices.Equal(x.Gaps, y.Gaps) && slices.Equal(x.Tries, y.Tries) && sameBytes(x.Output, y.Output)
-	x.Gaps, y.Gaps, x.Output, y.Output, x.Tries, y.Tries = nil, nil, nil, nil, nil, nil
+	same := slices.Equal(x.Gaps, y.Gaps) && slices.Equal(x.Tries, y.Tries) && slices.Equal(x.ChoiceFirsts, y.ChoiceFirsts) && sameBytes(x.Output, y.Output)
+	x.Gaps, y.Gaps, x.Output, y.Output, x.Tries, y.Tries, x.ChoiceFirsts, y.ChoiceFirsts = nil, nil, nil, nil, nil, nil, nil, nil
 	return same && sameScalars(&x, &y)
 }
 

@@ -177,6 +177,7 @@ func genResult(t *rapid.T) Result {
 	r.Connect = at.Draw(t, "connect")
 	r.ServerQueue, r.ServerPrefill, r.ServerDecode = at.Draw(t, "queue"), at.Draw(t, "prefill"), at.Draw(t, "decode")
 	r.Gaps = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Gap { return Gap{at.Draw(t, "wait"), anyInt.Draw(t, "tokens")} }), 0, 5).Draw(t, "gaps")
+	r.ChoiceFirsts = rapid.SliceOfN(at, 0, 3).Draw(t, "choices")
 	r.Tries = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Try {
 		return Try{at.Draw(t, "sent"), at.Draw(t, "pause"), int(anyInt.Draw(t, "status")), text.Draw(t, "class")}
 	}), 0, 3).Draw(t, "tries")

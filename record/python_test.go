@@ -207,6 +207,10 @@ func requestAsPython(r *Request) map[string]any {
 }
 
 func resultAsPython(r *Result) map[string]any {
+	choices := []any{}
+	for _, d := range r.ChoiceFirsts {
+		choices = append(choices, map[string]any{"first_output": orNullTime(d)})
+	}
 	tries := []any{}
 	for _, y := range r.Tries {
 		tries = append(tries, map[string]any{"sent": orNullTime(y.Sent), "wait": orNullTime(y.Wait), "status": y.Status, "class": y.Class})
@@ -226,6 +230,7 @@ func resultAsPython(r *Result) map[string]any {
 		"reasoning_tokens": orNull(r.ReasoningTokens, Unknown), "counted_output": orNull(r.CountedOutput, Unknown),
 		"output": hexOrNull(r.Output), "connect": orNullTime(r.Connect), "gaps": gaps,
 		"server_queue": orNullTime(r.ServerQueue), "server_prefill": orNullTime(r.ServerPrefill), "server_decode": orNullTime(r.ServerDecode),
+		"choices":      choices,
 		"tries":        tries,
 		"media_tokens": orNull(r.MediaTokens, Unknown),
 		"scheduled":    orNullTime(r.Scheduled), "granted": orNullTime(r.Granted), "sent": orNullTime(r.Sent),

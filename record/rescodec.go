@@ -98,7 +98,7 @@ var resultColumns = slices.Concat(
 		resultTime("vd", func(r *Result) *time.Duration { return &r.ServerDecode }),
 		gapCount, gapWait, gapTokens, resultOutput,
 	},
-	resultTries,
+	resultTries, resultChoices,
 	countColumns(),
 	momentColumns(),
 )

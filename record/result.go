@@ -100,6 +100,10 @@ type Result struct {
 	ServerQueue   time.Duration
 	ServerPrefill time.Duration
 	ServerDecode  time.Duration
+	// ChoiceFirsts are the first outputs of the choices of an answer of several
+	// (n > 1, or several prompts), in the order of their numbers, NoTime for one
+	// without output; nil where there is one choice.
+	ChoiceFirsts []time.Duration
 	// Gaps are those between successive outputs of the stream, first to last.
 	Gaps []Gap
 

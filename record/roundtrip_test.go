@@ -68,6 +68,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 			f.SetBool(true)
 		}
 	}
+	full.ChoiceFirsts = []time.Duration{1000, NoTime}
 	full.Gaps, full.Output, full.Tries = []Gap{{1000, 2}}, []byte("out"), []Try{{1000, 2000, 429, ClassHTTP429}, {NoTime, NoTime, 0, ""}}
 	for i := range v.NumField() {
 		r := full

@@ -180,6 +180,10 @@ func (s *resultStage) add(r *Result, size int) {
 	for i := range c.Tries {
 		c.Tries[i].Sent, c.Tries[i].Wait = wholeMicros(c.Tries[i].Sent), wholeMicros(c.Tries[i].Wait)
 	}
+	c.ChoiceFirsts = slices.Clone(r.ChoiceFirsts)
+	for i := range c.ChoiceFirsts {
+		c.ChoiceFirsts[i] = wholeMicros(c.ChoiceFirsts[i])
+	}
 	c.Gaps = s.gaps.copy(r.Gaps)
 	for i := range c.Gaps {
 		c.Gaps[i].Wait = wholeMicros(c.Gaps[i].Wait)
@@ -197,7 +201,7 @@ func wholeMicros(d time.Duration) time.Duration {
 }
 
 func resultBytes(r *Result) int {
-	return int(unsafe.Sizeof(Gap{}))*len(r.Gaps) + int(unsafe.Sizeof(Try{}))*len(r.Tries) + len(r.Output) + len(r.ID) + len(r.Session) +
+	return int(unsafe.Sizeof(Gap{}))*len(r.Gaps) + int(unsafe.Sizeof(Try{}))*len(r.Tries) + 8*len(r.ChoiceFirsts) + len(r.Output) + len(r.ID) + len(r.Session) +
 		len(r.Model) + len(r.Kind) + len(r.Class) + len(r.Reason) + len(r.Error) + len(r.FinishReason)
 }
 

@@ -35,6 +35,7 @@ type reading struct {
 	head   [512]byte
 	last   []time.Duration // the last output of each choice
 	single []byte          // the first of JSON values
+	zero   time.Duration   // the first output of choice 0, while it is the only one
 }
 
 var readings = sync.Pool{New: func() any {
@@ -52,7 +53,7 @@ func (e *engine) answer(ctx context.Context, a *attempt, resp *http.Response, j 
 	}()
 	rd.stream.Capture, rd.stream.API = e.cfg.KeepOutput, j.api
 	rd.stream.Reset()
-	rd.last = rd.last[:0]
+	rd.last, rd.zero = rd.last[:0], record.NoTime
 
 	e.read(ctx, &answering{a: a, resp: resp, job: j, reading: rd, drained: drained})
 	if e.cfg.KeepOutput {
@@ -169,7 +170,7 @@ func (e *engine) streamed(ctx context.Context, an *answering) {
 // stream.
 func (e *engine) one(an *answering) {
 	res := &an.job.res
-	res.FirstOutput, res.FirstContent, res.LastOutput, res.Gaps = record.NoTime, record.NoTime, record.NoTime, nil
+	res.FirstOutput, res.FirstContent, res.LastOutput, res.Gaps, res.ChoiceFirsts = record.NoTime, record.NoTime, record.NoTime, nil, nil
 	res.End = e.moment(an.a)
 	an.stream.Reset()
 	e.object(an, an.single)
@@ -232,10 +233,27 @@ func (rd *reading) output(res *record.Result, o openai.Output, at time.Duration)
 	for len(rd.last) <= o.Choice {
 		rd.last = append(rd.last, record.NoTime)
 	}
-	if before := rd.last[o.Choice]; before != record.NoTime {
+	if before := rd.last[o.Choice]; before == record.NoTime {
+		rd.first(res, o.Choice, at)
+	} else {
 		res.Gaps = append(res.Gaps, record.Gap{Wait: at - before, Tokens: o.Tokens})
 	}
 	rd.last[o.Choice] = at
+}
+
+// first notes the first output of a choice, where it is not the only one.
+func (rd *reading) first(res *record.Result, choice int, at time.Duration) {
+	if choice == 0 && res.FirstOutput == at && res.ChoiceFirsts == nil {
+		rd.zero = at // of a single choice it says nothing more
+		return
+	}
+	for len(res.ChoiceFirsts) <= choice {
+		res.ChoiceFirsts = append(res.ChoiceFirsts, record.NoTime)
+	}
+	if rd.zero != record.NoTime {
+		res.ChoiceFirsts[0], rd.zero = rd.zero, record.NoTime
+	}
+	res.ChoiceFirsts[choice] = at
 }
 
 // maxChoices bounds the choices whose gaps are followed.

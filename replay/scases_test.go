@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -142,5 +143,34 @@ func (c *streamCase) check(t *testing.T, r *record.Result) {
 	}
 	if got := strings.Join(gaps, " "); got != c.gaps || r.CompletionTokens != c.tokens || r.CountedOutput != c.counted {
 		t.Errorf("gaps %q, %d tokens, %d counted; want %q, %d, %d", got, r.CompletionTokens, r.CountedOutput, c.gaps, c.tokens, c.counted)
+	}
+}
+
+// S18: the first output of each choice, where there are several.
+func TestChoiceFirsts(t *testing.T) {
+	for _, c := range []struct {
+		steps []step
+		want  string
+	}{
+		{[]step{at(10*ms, choiceEvent(0, "a", "null")), at(15*ms, choiceEvent(1, "x", "null")), at(30*ms, choiceEvent(0, "b", "null"))}, "10 15"},
+		{[]step{at(10*ms, choiceEvent(2, "a", "null")), at(15*ms, choiceEvent(0, "x", "null"))}, "15 - 10"},
+		{[]step{at(10*ms, choiceEvent(0, "a", "null")+choiceEvent(1, "b", "null"))}, "10 10"},
+		{[]step{at(10*ms, choiceEvent(0, "a", "null")), at(15*ms, choiceEvent(0, "x", "null"))}, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			_, results := inBubble(t, answers(scripted(append(c.steps, at(50*ms, done))...)), every(0, 1), func(cfg *Config) { cfg.API = openai.Chat })
+			i := slices.IndexFunc(results, func(r record.Result) bool { return r.Mark == record.Planned })
+			var got []string
+			for _, d := range results[i].ChoiceFirsts {
+				text := "-"
+				if d != record.NoTime {
+					text = fmt.Sprint(int64((d - results[i].Sent) / ms))
+				}
+				got = append(got, text)
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
