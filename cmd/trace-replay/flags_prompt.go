@@ -86,6 +86,9 @@ func (p *promptFlags) load(cfg *replay.Config, kind replay.PromptMode) (note str
 		v.Words, err = prompt.ChooseWords(t)
 		if n := len(v.Words); n > 0 {
 			made = plural.Of(int64(n), "word")
+			if n < prompt.FewWords {
+				made += fmt.Sprintf(" (few: prompts that share nothing begin alike at odds of 1 in %d)", n)
+			}
 		}
 		made = "words: " + made
 		cfg.Prompts.Frame = &replay.Frame{Head: int64(len(t.Prefix())), Tail: int64(len(t.Suffix()))}

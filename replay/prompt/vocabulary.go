@@ -36,14 +36,13 @@ func (v Vocabulary) Digest() string {
 
 const (
 	// MinWords is the least number of words that prompts are made of. With W
-	// words two blocks in one place share their first token at odds of 1/W.
-	MinWords = 16
+	// words two blocks in one place share their first token at odds of 1/W: with
+	// less than FewWords more often than is good.
+	MinWords = 2
+	FewWords = 256
 	// minIDs is the least number of ids of the default range; with fewer there
 	// the whole vocabulary is taken.
 	minIDs = 1000
-	// leastLetters is the length of the shortest word that is looked for beyond
-	// the common ones.
-	leastLetters = 3
 	// spaceMarks are the runes that stand for a space in tokens.
 	spaceMarks = "Ġ▁ "
 )
@@ -98,15 +97,12 @@ func ChooseWords(t *tokenizer.Tokenizer) ([]string, error) {
 	for _, w := range common[wordCount:] {
 		c.try(w)
 	}
-	for id := 0; id < t.VocabSize() && len(c.words) < wordCount; id++ {
-		token, _ := t.Token(uint32(id))
-		w := strings.TrimLeft(token, spaceMarks)
-		if len(w) >= leastLetters && w != token && isWord(w) && t.Ordinary(uint32(id)) {
-			c.try(w)
-		}
+	c.tryOwn(3)
+	if len(c.words) < FewWords {
+		c.tryOwn(1)
 	}
 	if len(c.words) < MinWords {
-		return nil, fmt.Errorf("choose words: found %d of three letters or more that are one token with and without a space, expected %d or more: "+
+		return nil, fmt.Errorf("choose words: found %d of letters a-z that are one token with and without a space, expected %d or more: "+
 			"the tokenizer does not suit text prompts (prompts of token ids need none)", len(c.words), MinWords)
 	}
 	return c.words, c.check(c.words)
@@ -127,6 +123,18 @@ func newChooser(t *tokenizer.Tokenizer) *chooser {
 	c := &chooser{t: t, anchor: "a ", seen: map[string]bool{}}
 	c.before = t.Encode(nil, "a")
 	return c
+}
+
+// tryOwn tries the words of the tokenizer's own that have so many letters or
+// more.
+func (c *chooser) tryOwn(letters int) {
+	for id := 0; id < c.t.VocabSize() && len(c.words) < wordCount; id++ {
+		token, _ := c.t.Token(uint32(id))
+		w := strings.TrimLeft(token, spaceMarks)
+		if len(w) >= letters && w != token && isWord(w) {
+			c.try(w)
+		}
+	}
 }
 
 // try takes the word if it is one ordinary token at the start of a text, and

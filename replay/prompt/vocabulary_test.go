@@ -175,8 +175,22 @@ func TestChooseRefuses(t *testing.T) {
 	if _, err := choose(tiny(t), 0, 0); err == nil || !strings.Contains(err.Error(), "choose words: found 0") {
 		t.Errorf("no words: %v", err)
 	}
-	if _, err := choose(tiny(t, letterWords(MinWords-1)...), 0, 0); err == nil || !strings.Contains(err.Error(), "found 15") {
+	if _, err := choose(tiny(t, letterWords(1)...), 0, 0); err == nil || !strings.Contains(err.Error(), "found 1 ") {
 		t.Errorf("too few words: %v", err)
+	}
+	for _, n := range []int{2, 3, 17} { // few words are enough for exact lengths
+		tok := tiny(t, letterWords(n)...)
+		v, err := choose(tok, 0, 0)
+		if err != nil || len(v.Words) != n {
+			t.Fatalf("%d words of %d, %v", len(v.Words), n, err)
+		}
+		m := newMaker(t, Config{BlockSize: 16, Vocabulary: v})
+		for key := range uint64(50) {
+			p := NewPrompt(Segment{Key: key, N: 16}, Segment{Key: key, N: 5, Kind: Tail})
+			if got := len(tok.Encode(nil, string(m.AppendText(nil, p)))); got != 21 {
+				t.Errorf("%d tokens of %d words, want 21", got, n)
+			}
+		}
 	}
 	tok := tiny(t, letterWords(40)...)
 	v, err := choose(tok, 0, 0)
