@@ -8,5 +8,8 @@
 // other models (Unigram, WordPiece), other normalizers and pre-tokenizers, and
 // patterns that are more than sets of characters in a row.
 //
+// Runes that are newer than Go's tables (Unicode 15) are no letters here, and may
+// be split otherwise than by a library with newer ones.
+//
 // The package has no vocabulary of its own.
 package tokenizer
