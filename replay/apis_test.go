@@ -517,3 +517,29 @@ func TestServerTimesAreKept(t *testing.T) {
 		}
 	})
 }
+
+// What requests say of themselves, and that the user's header wins.
+func TestHeaders(t *testing.T) {
+	for _, c := range []struct {
+		api          openai.API
+		own          http.Header
+		accept, kind string
+	}{
+		{openai.Chat, nil, "text/event-stream, application/json", "application/json"},
+		{openai.Embeddings, nil, "application/json", "application/json"},
+		{openai.Transcriptions, nil, "text/event-stream, application/json, text/*", formType},
+		{openai.InvocationsStream, nil, "*/*", "application/json"},
+		{openai.Embeddings, http.Header{"Accept": {"x/y"}}, "x/y", "application/json"},
+		{openai.Transcriptions, http.Header{"Content-Type": {"x/y"}}, "text/event-stream, application/json, text/*", formType},
+	} {
+		cl, err := newClient(&Config{URLs: []string{"http://localhost"}, Client: ClientConfig{Headers: c.own}}, newClock())
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := cl.servers[0].posts[c.api].header
+		if h.Get("Accept") != c.accept || h.Get("Content-Type") != c.kind {
+			t.Errorf("%s: %q %q", c.api, h.Get("Accept"), h.Get("Content-Type"))
+		}
+		cl.close()
+	}
+}

@@ -41,7 +41,7 @@ type server struct {
 
 func newClient(cfg *Config, clock *clock) (*client, error) {
 	c := &client{names: &names{ask: cfg.resolve, refresh: cfg.Client.RefreshNames}, header: http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"text/event-stream"},
+		"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"},
 		"Accept-Encoding": {"identity"}, "User-Agent": {"retrace"},
 	}}
 	for name, values := range cfg.Client.Headers {
@@ -57,12 +57,7 @@ func newClient(cfg *Config, clock *clock) (*client, error) {
 			if err != nil {
 				return nil, err
 			}
-			header := c.header
-			if api == openai.Transcriptions {
-				header = c.header.Clone()
-				header.Set("Content-Type", formType)
-			}
-			s.posts[api] = newMessage(http.MethodPost, u, header)
+			s.posts[api] = newMessage(http.MethodPost, u, headerFor(api, c.header, cfg.Client.Headers))
 		}
 		c.servers = append(c.servers, s)
 	}
@@ -79,6 +74,27 @@ func newClient(cfg *Config, clock *clock) (*client, error) {
 		return c, c.setProxy(cfg.Client.Proxy)
 	}
 	return c, nil
+}
+
+// headerFor is what requests of an API say of what they hold and want, where
+// the user's own header does not.
+func headerFor(api openai.API, common, own http.Header) http.Header {
+	h := common.Clone()
+	set := func(name, value string) {
+		if own.Get(name) == "" {
+			h.Set(name, value)
+		}
+	}
+	switch api {
+	case openai.Transcriptions:
+		h.Set("Content-Type", formType) // its boundary is the body's
+		set("Accept", "text/event-stream, application/json, text/*")
+	case openai.Embeddings, openai.Rerank:
+		set("Accept", "application/json")
+	case openai.InvocationsStream:
+		set("Accept", "*/*") // events, lines or binary frames, as the container has it
+	}
+	return h
 }
 
 // setProxy makes the transport that knows how to talk to proxies.
