@@ -36,6 +36,9 @@ Examples:
     trace-replay day.trace --url http://gpu-node:8000 --shard 1/2 -o sh1.rec
         one run from two machines, merged by trace-analyze sh0.rec sh1.rec:
         shards of one run share trace, flags, seed and --start-at
+    trace-replay day.trace --url http://gpu-node:8000 --arrival poisson --rate 20 --warmup-requests 16 --repeat 3 -o day.rec
+        20 requests/s at random times, from a warm start, three times over, into
+        day.1.rec, day.2.rec and day.3.rec
     trace-replay day.trace --dry-run
         the plan alone
 
