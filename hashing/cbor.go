@@ -3,15 +3,19 @@ package hashing
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
 )
 
-// The major types of RFC 8949 §3.1 that block keys need.
+// The major types of RFC 8949 §3.1 that block keys need, and simple values.
 const (
 	cborUint  = 0 << 5
 	cborInt   = 1 << 5
 	cborBytes = 2 << 5
 	cborText  = 3 << 5
 	cborArray = 4 << 5
+	cborFalse = 0xf4
+	cborTrue  = 0xf5
 	cborNull  = 0xf6
 )
 
@@ -31,36 +35,38 @@ func appendHead(dst []byte, major byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, major|27), n)
 }
 
-// appendBytes appends a byte string.
-func appendBytes(dst, b []byte) []byte {
-	return append(appendHead(dst, cborBytes, uint64(len(b))), b...)
-}
-
-// appendText appends a text string.
-func appendText(dst []byte, s string) []byte {
-	return append(appendHead(dst, cborText, uint64(len(s))), s...)
-}
-
-// appendValue appends one extra key: nil, a string, an integer, a byte string,
-// or a list of them.
+// appendValue appends a value in canonical CBOR. A Constant is a text like any.
 func appendValue(dst []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
 		return append(dst, cborNull), nil
+	case bool:
+		if v {
+			return append(dst, cborTrue), nil
+		}
+		return append(dst, cborFalse), nil
 	case string:
-		return appendText(dst, v), nil
+		return append(appendHead(dst, cborText, uint64(len(v))), v...), nil
+	case Constant:
+		return append(appendHead(dst, cborText, uint64(len(v))), v...), nil
 	case []byte:
-		return appendBytes(dst, v), nil
+		return append(appendHead(dst, cborBytes, uint64(len(v))), v...), nil
 	case int:
 		return appendInt(dst, int64(v)), nil
 	case int64:
 		return appendInt(dst, v), nil
 	case uint64:
 		return appendHead(dst, cborUint, v), nil
+	case float64:
+		return appendFloat(dst, v)
 	case []any:
 		return appendList(dst, v)
+	case []uint32:
+		return appendInts(dst, v), nil
+	case []uint64:
+		return appendInts(dst, v), nil
 	}
-	return dst, fmt.Errorf("encode extra key: found %T, expected nil, string, []byte, int, int64, uint64 or []any", v)
+	return dst, unknownValue(v)
 }
 
 func appendInt(dst []byte, n int64) []byte {
@@ -68,6 +74,24 @@ func appendInt(dst []byte, n int64) []byte {
 		return appendHead(dst, cborInt, uint64(-1-n))
 	}
 	return appendHead(dst, cborUint, uint64(n))
+}
+
+// floats has the shortest form of floating-point numbers, as cbor2's canonical
+// mode.
+var floats = func() cbor.EncMode {
+	mode, err := cbor.CanonicalEncOptions().EncMode()
+	if err != nil {
+		panic(err) // the library's own options
+	}
+	return mode
+}()
+
+func appendFloat(dst []byte, f float64) ([]byte, error) {
+	b, err := floats.Marshal(f)
+	if err != nil {
+		return dst, fmt.Errorf("encode float: %w", err)
+	}
+	return append(dst, b...), nil
 }
 
 func appendList(dst []byte, list []any) ([]byte, error) {
@@ -79,4 +103,14 @@ func appendList(dst []byte, list []any) ([]byte, error) {
 		}
 	}
 	return dst, nil
+}
+
+// appendInts appends an array of integers, filled from its end.
+func appendInts[T uint32 | uint64](dst []byte, list []T) []byte {
+	dst = appendHead(dst, cborArray, uint64(len(list)))
+	from := len(dst)
+	room := cborRoom + len(list)*maxCBORToken
+	buf := append(dst, make([]byte, room+cborSlack)...)
+	start := prependTokens(buf, from+room, list)
+	return append(dst, buf[start:from+room]...)
 }

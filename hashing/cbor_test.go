@@ -33,8 +33,7 @@ func TestBlockBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Append(nil, []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
-	block := append(append([]byte(nil), c.buf[:c.end]...), 16, cborNull)
+	block := serialise(&c.block, &c.root, []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
 	if len(block) != 53 || hex.EncodeToString(block[:7]) != "83582020377cec" {
 		t.Errorf("block is %d bytes and begins %x, want 53 bytes beginning 83582020377cec", len(block), block[:7])
 	}

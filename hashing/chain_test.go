@@ -1,10 +1,11 @@
 package hashing_test
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"os"
-	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
@@ -90,8 +91,28 @@ func TestChainErrors(t *testing.T) {
 	if _, err := hashing.ParseAlgorithm("sha1"); err == nil {
 		t.Error("sha1: no error")
 	}
-	if err := mustChain(t, hashing.SHA256CBOR, 1, "").SetExtra(1.5); err == nil {
-		t.Error("a float as an extra key: no error")
+	for _, alg := range hashing.Algorithms() {
+		c := mustChain(t, alg, 1, "")
+		if err := c.SetExtra("kept"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.SetExtra("a", 'x'); err == nil || !strings.Contains(err.Error(), "found int32, expected nil, bool") {
+			t.Errorf("%v: an int32 as an extra key: %v", alg, err)
+		}
+		kept := mustChain(t, alg, 1, "")
+		_ = kept.SetExtra("kept")
+		if c.Append(nil, upTo(1))[0] != kept.Append(nil, upTo(1))[0] {
+			t.Errorf("%v: extra keys that were refused changed those that were there", alg)
+		}
+		if _, err := alg.AppendValue(nil, []any{1, struct{}{}}); err == nil {
+			t.Errorf("%v: a struct as a value: no error", alg)
+		}
+	}
+	if _, err := hashing.NewHasher(0); err == nil {
+		t.Error("a hasher of no algorithm: no error")
+	}
+	if _, err := hashing.ParseAlgorithm("xxh64", hashing.VLLM()...); err == nil || !strings.HasSuffix(err.Error(), "expected one of sha256, sha256_cbor, xxhash, xxhash_cbor") {
+		t.Errorf("xxh64 among vLLM's: %v", err)
 	}
 }
 
@@ -139,32 +160,73 @@ func TestIncrementalIsWhole(t *testing.T) {
 	})
 }
 
-// The bytes that are hashed are those of a general CBOR library in canonical
-// mode, for any tokens and extra keys: equal digests show it.
+// A chain's blocks, which are laid out ahead, are what the general writer makes
+// of the same values, for any tokens and extra keys.
+func TestBlocksAreValues(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		alg := rapid.SampledFrom(hashing.Algorithms()).Draw(rt, "algorithm")
+		size := rapid.IntRange(1, 150).Draw(rt, "block size")
+		tokens := rapid.SliceOfN(anyToken(), size, 3*size).Draw(rt, "tokens")
+		c := mustChain(t, alg, size, "seed")
+		for len(tokens) >= size {
+			extra := anyValue(2).Draw(rt, "extra keys")
+			if err := c.SetExtraValue(extra); err != nil {
+				rt.Fatal(err)
+			}
+			h, err := hashing.NewHasher(alg)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			want, err := h.Append(nil, []any{bytes.Clone(c.Digest()), tokens[:size], extra})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if got := c.AppendDigests(nil, tokens[:size]); !bytes.Equal(got, want) {
+				rt.Fatalf("digest %x, want %x", got, want)
+			}
+			tokens = tokens[size:]
+		}
+	})
+}
+
+// anyToken draws ids of every length, around the ends of the lengths too.
+func anyToken() *rapid.Generator[uint64] {
+	return rapid.OneOf(
+		rapid.Uint64Range(0, 1<<18), rapid.Uint64Range(0, 300), rapid.Uint64Range(1<<16-3, 1<<16+3),
+		rapid.Uint64Range(1<<31-3, 1<<31+3), rapid.Uint64Range(1<<32-3, 1<<32+3), rapid.Uint64())
+}
+
+// anyValue draws values that an extra key may have, tuples to a depth.
+func anyValue(depth int) *rapid.Generator[any] {
+	text := rapid.OneOf(rapid.String(), rapid.StringN(0, 2, 2), rapid.SampledFrom([]string{"a", "\u00ff", "\u0100", "mm"}))
+	kinds := []*rapid.Generator[any]{
+		rapid.Just(any(nil)), rapid.Bool().AsAny(), text.AsAny(), rapid.Int64().AsAny(), rapid.Int64Range(-300, 300).AsAny(),
+		rapid.Uint64().AsAny(), rapid.SliceOfN(rapid.Byte(), 0, 2).AsAny(), rapid.SliceOfN(rapid.Byte(), 0, 300).AsAny(),
+		rapid.Float64().AsAny(), rapid.Map(rapid.Float32(), func(f float32) any { return float64(f) }),
+		rapid.Map(text, func(s string) any { return hashing.Constant(s) }),
+	}
+	if depth > 0 {
+		tuple := rapid.SliceOfN(anyValue(depth-1), 0, 6)
+		kinds = append(kinds, tuple.AsAny(), tuple.AsAny())
+	}
+	return rapid.OneOf(kinds...)
+}
+
+// The general writer's CBOR is that of a general library in canonical mode.
 func TestAgainstLibrary(t *testing.T) {
 	mode, err := cbor.CanonicalEncOptions().EncMode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	extra := rapid.OneOf(
-		rapid.Just(any(nil)), rapid.String().AsAny(), rapid.Int64().AsAny(), rapid.Uint64().AsAny(),
-		rapid.SliceOfN(rapid.Byte(), 0, 300).AsAny(),
-		rapid.Map(rapid.SliceOfN(rapid.String().AsAny(), 0, 30), func(l []any) any { return l }))
 	rapid.Check(t, func(rt *rapid.T) {
-		tokens := rapid.SliceOfN(rapid.Uint64(), 1, 300).Draw(rt, "tokens")
-		keys := rapid.SliceOfN(extra, 1, 4).Draw(rt, "extra keys")
-		c := mustChain(t, hashing.SHA256CBOR, len(tokens), "seed")
-		if err := c.SetExtra(keys...); err != nil {
-			rt.Fatal(err)
-		}
-		root := append([]byte(nil), c.Digest()...)
-		got := c.AppendDigests(nil, tokens)
-		object, err := mode.Marshal([]any{root, tokens, keys})
+		value := []any{anyValue(3).Draw(rt, "value"), rapid.SliceOf(anyToken()).Draw(rt, "tokens")}
+		want, err := mode.Marshal(value)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if want := sum256(object); string(got) != string(want) {
-			rt.Fatalf("digest %x, want %x", got, want)
+		got, err := hashing.SHA256CBOR.AppendValue([]byte("kept"), value)
+		if err != nil || string(got) != "kept"+string(want) {
+			rt.Fatalf("%x, %v, want %x", got, err, want)
 		}
 	})
 }
@@ -187,7 +249,7 @@ func TestResetForgets(t *testing.T) {
 // An empty tuple of extra keys is not null.
 func TestEmptyTupleIsNotNull(t *testing.T) {
 	a, b := mustChain(t, hashing.SHA256CBOR, 1, ""), mustChain(t, hashing.SHA256CBOR, 1, "")
-	if err := b.SetExtraTuple(nil); err != nil {
+	if err := b.SetExtraValue([]any{}); err != nil {
 		t.Fatal(err)
 	}
 	a.Append(nil, []uint32{1})
@@ -205,26 +267,6 @@ func TestNoAllocationPerBlock(t *testing.T) {
 		c.Append(dst, tokens)
 		if n := testing.AllocsPerRun(20, func() { dst = c.Append(dst[:0], tokens) }); n != 0 {
 			t.Errorf("%v: %v allocations for 64 blocks, want 0", alg, n)
-		}
-	}
-}
-
-func BenchmarkChain(b *testing.B) {
-	for _, alg := range hashing.Algorithms() {
-		for _, size := range []int{16, 32, 128} {
-			b.Run(alg.String()+"/"+strconv.Itoa(size), func(b *testing.B) {
-				tokens := make([]uint32, size*64)
-				for j := range tokens {
-					tokens[j] = uint32((j*7919 + 13) % 151643)
-				}
-				c := mustChain(b, alg, size, "0")
-				dst := make([]uint64, 0, 64)
-				b.ReportAllocs()
-				for b.Loop() {
-					dst = c.Append(dst[:0], tokens)
-				}
-				b.ReportMetric(float64(b.N)*64/b.Elapsed().Seconds(), "blocks/s")
-			})
 		}
 	}
 }

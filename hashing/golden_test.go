@@ -2,18 +2,13 @@ package hashing_test
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"testing"
 
 	"retrace/hashing"
 )
-
-func sum256(b []byte) []byte {
-	s := sha256.Sum256(b)
-	return s[:]
-}
 
 // goldenCase is one line of hash_golden.jsonl, made by vLLM's own functions.
 type goldenCase struct {
@@ -25,9 +20,14 @@ type goldenCase struct {
 	ExtraKeys         any      `json:"extra_keys"`
 	ExtraKeysPerBlock [][]any  `json:"extra_keys_per_block"`
 	BlockHashes       []string `json:"block_hashes"`
+	FirstBlock        string   `json:"first_block_serialized"`
+	Payload           any
+	Serialized        string
+	Digest            string
 }
 
-// TestGolden checks every chain of vLLM's for the algorithms that are here.
+// TestGolden checks every case of vLLM's own functions: 58 chains, two whole
+// requests and 17 single objects, counted in the file.
 func TestGolden(t *testing.T) {
 	ran := map[string]int{}
 	dec := json.NewDecoder(bytes.NewReader(readShared(t, "hash_golden.jsonl")))
@@ -37,16 +37,36 @@ func TestGolden(t *testing.T) {
 		if err := dec.Decode(&g); err != nil {
 			t.Fatal(err)
 		}
-		alg, err := hashing.ParseAlgorithm(g.Algo)
-		if err != nil || g.Kind == "object" {
-			continue
+		alg, err := hashing.ParseAlgorithm(g.Algo, hashing.VLLM()...)
+		if err != nil {
+			t.Fatal(err)
 		}
-		ran[g.Algo]++
-		t.Run(g.Algo+"/"+g.Name, func(t *testing.T) { checkGolden(t, alg, &g) })
+		ran[g.Kind]++
+		t.Run(g.Algo+"/"+g.Name, func(t *testing.T) {
+			if g.Kind == "object" {
+				checkObject(t, alg, &g)
+			} else {
+				checkGolden(t, alg, &g)
+			}
+		})
 	}
-	// Counted in the file: 15 chains and a request; 14 chains and a request.
-	if ran["sha256_cbor"] != 16 || ran["xxhash_cbor"] != 15 {
-		t.Errorf("ran %v, want 16 cases of sha256_cbor and 15 of xxhash_cbor", ran)
+	if want := map[string]int{"chain": 58, "request": 2, "object": 17}; !maps.Equal(ran, want) {
+		t.Errorf("ran %v, want %v", ran, want)
+	}
+}
+
+func checkObject(t *testing.T, alg hashing.Algorithm, g *goldenCase) {
+	value := keysOf(t, []any{g.Payload})[0]
+	got, err := alg.AppendValue(nil, value)
+	if err != nil || hex.EncodeToString(got) != g.Serialized {
+		t.Errorf("bytes %x, %v, want %s", got, err, g.Serialized)
+	}
+	h, err := hashing.NewHasher(alg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := h.Append(nil, value); err != nil || hex.EncodeToString(sum) != g.Digest {
+		t.Errorf("digest %x, %v, want %s", sum, err, g.Digest)
 	}
 }
 
@@ -56,8 +76,18 @@ func checkGolden(t *testing.T, alg hashing.Algorithm, g *goldenCase) {
 		t.Fatalf("root %s, want %s", got, g.NoneHash)
 	}
 	if keys, ok := g.ExtraKeys.([]any); ok {
-		if err := c.SetExtraTuple(keysOf(t, keys)); err != nil {
+		if err := c.SetExtraValue(keysOf(t, keys)); err != nil {
 			t.Fatal(err)
+		}
+	}
+	if g.FirstBlock != "" {
+		var extra any
+		if keys, ok := g.ExtraKeys.([]any); ok {
+			extra = keysOf(t, keys)
+		}
+		got, err := alg.AppendValue(nil, []any{c.Digest(), g.Tokens[:g.BlockSize], extra})
+		if err != nil || hex.EncodeToString(got) != g.FirstBlock {
+			t.Errorf("first block is %x, %v, want %s", got, err, g.FirstBlock)
 		}
 	}
 	var digests []byte
