@@ -34,7 +34,7 @@ var (
 // asker asks one server's /tokenize.
 type asker struct {
 	e     *engine
-	ctx   context.Context //nolint:containedctx // it lives within one call
+	ctx   context.Context // an asker lives within one call
 	s     *server
 	calls int
 }

@@ -50,7 +50,7 @@ type node struct {
 // parseNode reads a part of the file, which may be null.
 func parseNode(raw json.RawMessage) (*node, error) {
 	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	var n node
 	if err := json.Unmarshal(raw, &n); err != nil {
