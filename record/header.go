@@ -129,7 +129,8 @@ type Footer struct {
 	Notes []string
 }
 
-// Series is one metric of the server over the run.
+// Series is one metric of the server over the run, or a part of it: those of
+// one name and the same labels belong together.
 type Series struct {
 	// Name and Labels as in the exposition format.
 	Name   string
