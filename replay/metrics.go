@@ -209,6 +209,9 @@ func (s *scraper) scrape(ctx context.Context, p *scrapePlace, limit time.Duratio
 		}()
 	}
 	at, list, err := s.fetch(ctx, p.message)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("no whole page within %v", limit)
+	}
 	switch {
 	case err == nil:
 		p.fetched++

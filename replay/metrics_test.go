@@ -156,7 +156,7 @@ func TestScrapeFails(t *testing.T) {
 				}
 			}
 		}, "not scraped: the page has more than", 1},
-		"hang":  {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "failed, the first: context deadline exceeded", 4},
+		"hang":  {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "failed, the first: no whole page within 2s", 4},
 		"abort": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "4 of 4 scrapes failed, the first: EOF", 8},
 		"odd encoding": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "br")
