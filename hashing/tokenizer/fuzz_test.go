@@ -60,7 +60,7 @@ func shrink(t testing.TB, data []byte) []byte {
 func FuzzEncode(f *testing.F) {
 	toks := map[string]*Tokenizer{}
 	for _, name := range families {
-		toks[name] = read(f, fixture(f, name))
+		toks[name] = mustRead(f, fixture(f, name))
 	}
 	for _, s := range scripts {
 		f.Add(s + " " + s)
@@ -91,7 +91,7 @@ func BenchmarkEncode(b *testing.B) {
 	text := strings.Repeat("abilities été, 1234 don't  HTTPServer\n", 100)
 	for _, name := range families {
 		b.Run(name, func(b *testing.B) {
-			tok := read(b, fixture(b, name))
+			tok := mustRead(b, fixture(b, name))
 			var ids []uint32
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
@@ -106,6 +106,6 @@ func BenchmarkRead(b *testing.B) {
 	data := fixture(b, "qwen")
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		read(b, data)
+		mustRead(b, data)
 	}
 }

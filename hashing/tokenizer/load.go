@@ -14,7 +14,7 @@ import (
 const (
 	// maxFile bounds a file in bytes. The largest of the public ones tried has
 	// 33 MB.
-	maxFile = 256 << 20
+	maxFile = 128 << 20
 	// maxGap bounds how far ids may lie beyond the number of tokens.
 	maxGap = 1 << 16
 )
@@ -26,7 +26,14 @@ func Load(path string) (*Tokenizer, error) {
 		return nil, fmt.Errorf("load tokenizer: %w", err)
 	}
 	defer f.Close() // it was only read
-	t, err := Read(f)
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = errors.New("it is a directory, expected the tokenizer.json in it")
+	}
+	var t *Tokenizer
+	if err == nil {
+		t, err = read(f, min(info.Size(), maxFile))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("load tokenizer %s: %w", path, err)
 	}
@@ -36,23 +43,24 @@ func Load(path string) (*Tokenizer, error) {
 // Read reads a tokenizer.json to its end. What it does not support is an error
 // that names it.
 func Read(r io.Reader) (*Tokenizer, error) {
-	var buf bytes.Buffer
-	if f, ok := r.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < maxFile {
-			buf.Grow(int(info.Size()) + bytes.MinRead)
-		}
-	}
-	if _, err := buf.ReadFrom(io.LimitReader(r, maxFile+1)); err != nil {
-		return nil, fmt.Errorf("read tokenizer: %w", err)
-	}
-	if buf.Len() > maxFile {
-		return nil, fmt.Errorf("read tokenizer: found more than %d bytes", maxFile)
-	}
-	t, err := parse(buf.Bytes())
+	t, err := read(r, 0)
 	if err != nil {
 		return nil, fmt.Errorf("read tokenizer: %w", err)
 	}
 	return t, nil
+}
+
+// read reads a file of about size bytes.
+func read(r io.Reader, size int64) (*Tokenizer, error) {
+	var buf bytes.Buffer
+	buf.Grow(int(size) + bytes.MinRead)
+	if _, err := buf.ReadFrom(io.LimitReader(r, maxFile+1)); err != nil {
+		return nil, err
+	}
+	if buf.Len() > maxFile {
+		return nil, fmt.Errorf("found more than %d bytes", maxFile)
+	}
+	return parse(buf.Bytes())
 }
 
 // file is a tokenizer.json with its parts as they stand there.

@@ -30,8 +30,8 @@ func fixture(t testing.TB, name string) []byte {
 	return data
 }
 
-// read reads a tokenizer or fails the test.
-func read(t testing.TB, data []byte) *Tokenizer {
+// mustRead reads a tokenizer or fails the test.
+func mustRead(t testing.TB, data []byte) *Tokenizer {
 	t.Helper()
 	tok, err := Read(bytes.NewReader(data))
 	if err != nil {
@@ -51,7 +51,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range families {
-		tok := read(t, fixture(t, name))
+		tok := mustRead(t, fixture(t, name))
 		if len(golden[name]) < 30 {
 			t.Fatalf("%s: found %d golden texts, expected 30 or more", name, len(golden[name]))
 		}
@@ -74,7 +74,7 @@ func TestFacts(t *testing.T) {
 		"nemo": {prefix: []uint32{1}, special: "<s>"}, "gemma": {prefix: []uint32{1}, special: "<bos>"},
 		"llama2": {prefix: []uint32{1}, special: "</s>"},
 	} {
-		tok := read(t, fixture(t, name))
+		tok := mustRead(t, fixture(t, name))
 		if name == "llama3" {
 			want.prefix = tok.Encode(nil, "<|begin_of_text|>")
 		}
@@ -100,7 +100,7 @@ func TestFacts(t *testing.T) {
 
 // TestOrdinaryLeavesBytesOut: bytes to fall back on are no tokens to draw.
 func TestOrdinaryLeavesBytesOut(t *testing.T) {
-	tok := read(t, fixture(t, "gemma"))
+	tok := mustRead(t, fixture(t, "gemma"))
 	id, found := tok.model.vocab["<0x41>"]
 	if !found || tok.Ordinary(id) {
 		t.Errorf("<0x41> is id %d (%v), ordinary %v", id, found, tok.Ordinary(id))
@@ -110,7 +110,7 @@ func TestOrdinaryLeavesBytesOut(t *testing.T) {
 // TestDecodeGivesTheTextBack on the byte level, up to NFC, for any bytes.
 func TestDecodeGivesTheTextBack(t *testing.T) {
 	for _, name := range []string{"qwen", "llama3", "deepseek", "nemo", "o200k"} {
-		tok := read(t, fixture(t, name))
+		tok := mustRead(t, fixture(t, name))
 		rapid.Check(t, func(t *rapid.T) {
 			text := drawText(t)
 			got, err := tok.Decode(nil, tok.Encode(nil, text))
@@ -152,7 +152,7 @@ func drawText(t *rapid.T) string {
 // for what stands behind a first word.
 func TestWordsAddUp(t *testing.T) {
 	for _, name := range families {
-		tok := read(t, fixture(t, name))
+		tok := mustRead(t, fixture(t, name))
 		letters := rapid.StringMatching(`[a-z]{1,9}( [a-z]{1,9}){0,5}`)
 		rapid.Check(t, func(t *rapid.T) {
 			a, b := letters.Draw(t, "a"), letters.Draw(t, "b")
@@ -171,10 +171,10 @@ func TestCacheChangesNothing(t *testing.T) {
 	texts := makeTexts(300)
 	for _, name := range families {
 		data := fixture(t, name)
-		tok := read(t, data)
+		tok := mustRead(t, data)
 		var want [][]uint32
 		for _, text := range texts {
-			want = append(want, read(t, data).Encode(nil, text))
+			want = append(want, mustRead(t, data).Encode(nil, text))
 			if len(want) == 60 { // one tokenizer each is slow
 				break
 			}
@@ -198,6 +198,9 @@ func TestLoadNamesTheFile(t *testing.T) {
 	if _, err := Load("testdata/none.json"); err == nil || !strings.Contains(err.Error(), "none.json") {
 		t.Errorf("a file that is not there: %v", err)
 	}
+	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "expected the tokenizer.json in it") {
+		t.Errorf("a directory: %v", err)
+	}
 	path := filepath.Join(t.TempDir(), "t.json")
 	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
@@ -215,7 +218,7 @@ func TestLoadNamesTheFile(t *testing.T) {
 
 // TestOrderOfMembersIsFree: merges may stand before the vocabulary.
 func TestOrderOfMembersIsFree(t *testing.T) {
-	tok := read(t, []byte(`{"model":{"merges":[["a","b"]],"vocab":{"b":1,"ab":2,"a":0},"type":"BPE"}}`))
+	tok := mustRead(t, []byte(`{"model":{"merges":[["a","b"]],"vocab":{"b":1,"ab":2,"a":0},"type":"BPE"}}`))
 	if got := tok.Encode(nil, "abba"); !slices.Equal(got, []uint32{2, 1, 0}) {
 		t.Errorf("abba gives %v, want [2 1 0]", got)
 	}
@@ -230,7 +233,7 @@ func TestUnknown(t *testing.T) {
 		`"unk_token":"?","fuse_unk":true,`:  {0, 1, 0},
 		`"unk_token":"?","fuse_unk":false,`: {0, 1, 1, 0},
 	} {
-		tok := read(t, []byte(small(options+`"vocab":{"a":0,"?":1},"merges":[]`)))
+		tok := mustRead(t, []byte(small(options+`"vocab":{"a":0,"?":1},"merges":[]`)))
 		if got := tok.Encode(nil, "axya"); !slices.Equal(got, want) {
 			t.Errorf("%s axya gives %v, want %v", options, got, want)
 		}
@@ -240,7 +243,7 @@ func TestUnknown(t *testing.T) {
 // TestAddedTokensFlags: the longest first, whole words alone, with the spaces
 // around them. By hand, from the library's description of the flags.
 func TestAddedTokensFlags(t *testing.T) {
-	tok := read(t, []byte(small(`"vocab":{"a":0," ":1},"merges":[]`, `"added_tokens":[
+	tok := mustRead(t, []byte(small(`"vocab":{"a":0," ":1},"merges":[]`, `"added_tokens":[
 		{"id":2,"content":"<x>"},{"id":3,"content":"<x>>"},{"id":4,"content":"aa","single_word":true},
 		{"id":5,"content":"<l>","lstrip":true},{"id":6,"content":"<r>","rstrip":true}]`)))
 	for text, want := range map[string][]uint32{
@@ -255,11 +258,11 @@ func TestAddedTokensFlags(t *testing.T) {
 
 // TestDecodeRefuses unknown ids, and tokenizers that do not say how.
 func TestDecodeRefuses(t *testing.T) {
-	tok := read(t, fixture(t, "qwen"))
+	tok := mustRead(t, fixture(t, "qwen"))
 	if _, err := tok.Decode(nil, []uint32{1 << 30}); err == nil || !strings.Contains(err.Error(), "1073741824") {
 		t.Errorf("an id out of range: %v", err)
 	}
-	if _, err := read(t, []byte(small(""))).Decode(nil, nil); err == nil || !strings.Contains(err.Error(), "no decoder") {
+	if _, err := mustRead(t, []byte(small(""))).Decode(nil, nil); err == nil || !strings.Contains(err.Error(), "no decoder") {
 		t.Errorf("no decoder: %v", err)
 	}
 }
@@ -267,7 +270,7 @@ func TestDecodeRefuses(t *testing.T) {
 // TestLongWordIsLinearish: a text of one word merges in time.
 func TestLongWordIsLinearish(t *testing.T) {
 	for _, name := range families {
-		tok := read(t, fixture(t, name))
+		tok := mustRead(t, fixture(t, name))
 		text := strings.Repeat("abilities", 20_000)
 		got, err := tok.Decode(nil, tok.Encode(nil, text))
 		if err != nil || strings.TrimPrefix(string(got), " ") != text { // gpt2 puts one there
