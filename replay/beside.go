@@ -25,9 +25,10 @@ const (
 	warmUpOutput = 16
 	// bytesAToken stands in for a tokenizer where a body's length is unknown.
 	bytesAToken = 4
-	// maxProbes bounds the probes in flight; what is due beyond them is not sent.
-	maxProbes = 1024
 )
+
+// MaxProbes bounds the probes in flight; what is due beyond them is not sent.
+const MaxProbes = 1024
 
 // renamed is p in a name space of its own: as long, made of the same pieces, but
 // sharing nothing with prompts of another name. (Keys are 64 bits wide: that two
@@ -195,7 +196,7 @@ func (e *engine) sample(api openai.API, over <-chan struct{}) {
 		}
 		j := e.probeJob(api, i)
 		i++
-		if inFlight.Add(1) > maxProbes {
+		if inFlight.Add(1) > MaxProbes {
 			inFlight.Add(-1)
 			j.res.Scheduled, j.res.State, j.res.Reason = due, record.NotSent, reasonInFlight
 			e.results <- &j.res

@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"retrace/replay"
 )
 
 // spareDescriptors are those that a run needs beside its connections.
@@ -60,6 +63,7 @@ func connections(planned int64, o *options) int64 {
 	if o.maxConcurrency > 0 {
 		n = min(n, int64(o.maxConcurrency))
 	}
+	n += int64(math.Ceil(min(o.load.probeRate*o.timeout.Seconds(), replay.MaxProbes)))
 	if oneOf(sim, o.urls...) {
 		n *= 2
 	}

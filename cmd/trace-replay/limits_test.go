@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestClientPorts(t *testing.T) {
@@ -24,6 +25,16 @@ func TestClientPorts(t *testing.T) {
 	}
 	if n, ok := clientPorts(filepath.Join(dir, "none")); ok {
 		t.Errorf("%d ports of no file", n)
+	}
+}
+
+// TestConnectionsOfProbes: by hand: 2/s that last 10 s at most are 20 at once.
+func TestConnectionsOfProbes(t *testing.T) {
+	o := &options{inFlight: 5, maxConcurrency: 3, timeout: 10 * time.Second}
+	for rate, want := range map[float64]int64{0: 3, 2: 23, 0.01: 4, 1e9: 1027} {
+		if o.load.probeRate = rate; connections(100, o) != want {
+			t.Errorf("%v probes/s: %d connections, want %d", rate, connections(100, o), want)
+		}
 	}
 }
 
