@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -20,6 +22,17 @@ type TraceOptions struct {
 	// Warmup is the share of requests, from 0 to 1, that fill the cache and
 	// are not counted.
 	Warmup float64
+	// CacheBlockSize is the block size of the caches in tokens, a multiple of
+	// the trace's; 0 means the trace's own.
+	CacheBlockSize int
+	// ShareModels lets requests to different models and adapters hit each
+	// other's blocks, which no server does.
+	ShareModels bool
+	// KVBytesPerToken is what the keys and values of a token take, 0 where
+	// that is not known.
+	KVBytesPerToken int64
+	// Top is how many shared prefixes are listed by each order.
+	Top int
 }
 
 // Trace collects the requests of one trace. Feed it with Add in the order of
@@ -27,11 +40,14 @@ type TraceOptions struct {
 type Trace struct {
 	opts     TraceOptions
 	requests int64
-	sessions map[uint64]struct{} // XXH64 of the names
+	sessions map[uint64]uint32 // XXH64 of the names → number from 1 on
+	inside   []uint32          // the session of each request, 0 for none; empty before the first session
+	models   map[string]int    // name → number from 0 on
 	input    tokenCounter
 	output   tokenCounter
 
-	arrivals   []time.Duration
+	arrivals   []time.Duration // of each request, record.NoTime where it has none
+	latest     time.Duration   // the last one that is known
 	backwards  int64
 	delayOnly  int64
 	increments int64
@@ -60,15 +76,22 @@ func (c *tokenCounter) report() TokenStats {
 
 // NewTrace starts the analysis of a trace.
 func NewTrace(opts TraceOptions) (*Trace, error) {
-	t := &Trace{opts: opts, sessions: map[uint64]struct{}{}}
-	if opts.Header.BlockSize > 0 && !opts.Header.PrefixSynthesised {
-		s, err := prefixcache.NewSequence(opts.Header.BlockSize)
-		if err != nil {
-			return nil, err
-		}
-		t.sequence = s
+	t := &Trace{opts: opts, sessions: map[uint64]uint32{}, models: map[string]int{}, latest: record.NoTime}
+	size := opts.Header.BlockSize
+	if size <= 0 || opts.Header.PrefixSynthesised {
+		return t, nil
 	}
-	return t, nil
+	group := 1
+	if n := opts.CacheBlockSize; n != 0 {
+		if n < size || n%size != 0 {
+			return nil, fmt.Errorf("found a block size of %d for the cache, expected a multiple of the trace's, such as %d, %d or %d",
+				n, size, 2*size, 4*size)
+		}
+		group = n / size
+	}
+	var err error
+	t.sequence, err = prefixcache.NewGrouped(size, group)
+	return t, err
 }
 
 // Add takes one request; it keeps no reference to it.
@@ -76,9 +99,7 @@ func (t *Trace) Add(r *record.Request) error {
 	t.requests++
 	t.input.add(r.InputTokens)
 	t.output.add(r.OutputTokens)
-	if r.Session != "" {
-		t.sessions[xxhash.Sum64String(r.Session)] = struct{}{}
-	}
+	t.addSession(r.Session)
 	t.addArrival(r)
 	if r.Increment {
 		t.increments++
@@ -90,18 +111,60 @@ func (t *Trace) Add(r *record.Request) error {
 		return nil
 	}
 	ids, tokens := t.open.prompt(r, t.opts.Header)
-	return t.sequence.Add(ids, tokens, r.OutputTokens)
+	return t.sequence.AddIn(t.space(r.Model), ids, tokens, r.OutputTokens)
+}
+
+// addSession notes the session of the next request.
+func (t *Trace) addSession(name string) {
+	if name == "" {
+		if len(t.inside) > 0 {
+			t.inside = append(t.inside, 0)
+		}
+		return
+	}
+	hash := xxhash.Sum64String(name)
+	number := t.sessions[hash]
+	if number == 0 {
+		number = uint32(len(t.sessions)) + 1
+		t.sessions[hash] = number
+	}
+	if len(t.inside) == 0 {
+		t.inside = make([]uint32, t.requests-1, 2*t.requests)
+	}
+	t.inside = append(t.inside, number)
+}
+
+// space is the name space of a model's blocks.
+func (t *Trace) space(model string) int {
+	number, ok := t.models[model]
+	if !ok {
+		number = len(t.models)
+		t.models[model] = number
+	}
+	if t.opts.ShareModels {
+		return 0
+	}
+	return number
 }
 
 func (t *Trace) addArrival(r *record.Request) {
+	t.arrivals = append(t.arrivals, r.Arrival)
 	if r.Arrival == record.NoTime {
 		t.delayOnly++
 		return
 	}
-	if n := len(t.arrivals); n > 0 && r.Arrival < t.arrivals[n-1] {
+	if t.latest != record.NoTime && r.Arrival < t.latest {
 		t.backwards++
 	}
-	t.arrivals = append(t.arrivals, r.Arrival)
+	t.latest = r.Arrival
+}
+
+// timed are the arrivals that are known.
+func (t *Trace) timed() []time.Duration {
+	if t.delayOnly == 0 {
+		return t.arrivals
+	}
+	return slices.DeleteFunc(slices.Clone(t.arrivals), func(at time.Duration) bool { return at == record.NoTime })
 }
 
 // conversations remembers the prompts of sessions whose later turns hold only

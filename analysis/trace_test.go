@@ -70,7 +70,7 @@ func TestTraceByHand(t *testing.T) {
 	rep := analyseTrace(t, TraceOptions{Header: h, Policies: prefixcache.Policies(), Capacities: []int{2, 4}}, list...)
 	rate := Ratio
 	point := func(p prefixcache.Policy, c, hits int64) CurvePoint {
-		return CurvePoint{p, c, 10 * c, hits, rate(float64(hits), 80)}
+		return CurvePoint{Policy: p, CapacityBlocks: c, CapacityTokens: 10 * c, HitTokens: hits, TokenHitRate: rate(float64(hits), 80)}
 	}
 	for _, c := range []struct {
 		name string
@@ -90,7 +90,7 @@ func TestTraceByHand(t *testing.T) {
 		{"distinct", rep.DistinctArrivals, int64(3)},
 		{"blocks", rep.PrefixCache.Blocks, int64(9)},
 		{"unique", rep.PrefixCache.Unique, int64(5)},
-		{"ideal", rep.PrefixCache.Ideal, TraceIdeal{4, 35, rate(4, 9), rate(35, 80), rate(3, 7)}},
+		{"ideal", rep.PrefixCache.Ideal, TraceIdeal{4, 35, rate(4, 9), rate(35, 80), rate(3, 7), 30, rate(30, 80)}},
 		// LRU of 2 holds A, AB after each of the first two: 20 tokens hit; then
 		// B, A: 10 tokens. Of 4: 25, then A AB ABC B: 10.
 		// FIFO of 2 holds AB, ABC after the first: A misses; then A is in (out
@@ -228,7 +228,7 @@ func TestIncrements(t *testing.T) {
 	first.Session, second.Session = "s", "s"
 	rep := analyseTrace(t, TraceOptions{Header: record.Header{BlockSize: 10, Turns: "increment"}}, first, second)
 	// Blocks: 2 and 3; prompts: 20 and 20 + 5 + 10 tokens; hit: 2 blocks.
-	want := TraceIdeal{2, 20, Ratio(2, 5), Ratio(20, 55), Ratio(2, 5)}
+	want := TraceIdeal{2, 20, Ratio(2, 5), Ratio(20, 55), Ratio(2, 5), 20, Ratio(20, 55)}
 	if d := cmp.Diff(want, rep.PrefixCache.Ideal, near); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -243,7 +243,7 @@ func TestBackwards(t *testing.T) {
 func TestWarmup(t *testing.T) {
 	h, list := smallTrace()
 	rep := analyseTrace(t, TraceOptions{Header: h, Warmup: 0.5}, list...)
-	want := TraceIdeal{1, 10, Ratio(1, 3), Ratio(10, 30), Ratio(1, 3)}
+	want := TraceIdeal{1, 10, Ratio(1, 3), Ratio(10, 30), Ratio(1, 3), 10, Ratio(10, 30)}
 	if d := cmp.Diff(want, rep.PrefixCache.Ideal, near); d != "" || rep.PrefixCache.Blocks != 9 {
 		t.Errorf("%d blocks; ideal (-want +got):\n%s", rep.PrefixCache.Blocks, d)
 	}

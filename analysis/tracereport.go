@@ -54,6 +54,21 @@ type TracePrefix struct {
 	// and capacity. Both leave out the warm-up's requests.
 	Ideal TraceIdeal   `json:"ideal"`
 	Curve []CurvePoint `json:"curve"`
+	// Models counts the different model names; ModelsShared says that their
+	// blocks were taken for the same nevertheless.
+	Models       int64 `json:"models"`
+	ModelsShared bool  `json:"models_shared"`
+	// TraceBlockSize is the block size of the trace, of which BlockSize is a
+	// multiple.
+	TraceBlockSize int `json:"trace_block_size"`
+	// KVBytesPerToken is what the capacities in bytes were computed with.
+	KVBytesPerToken Value `json:"kv_bytes_per_token"`
+	// LRUReaches are the smallest LRU caches that hit 50, 90 and 99 % of what
+	// an endless one does; none where that hits nothing.
+	LRUReaches  []LRUReach      `json:"lru_reaches"`
+	Reuse       TraceReuse      `json:"reuse"`
+	Popularity  TracePopularity `json:"popularity"`
+	TopPrefixes TopPrefixes     `json:"top_prefixes"`
 }
 
 // TraceIdeal are the hits of an endless cache, and its three hit rates.
@@ -66,6 +81,10 @@ type TraceIdeal struct {
 	ByBlock Value `json:"block_hit_rate"`
 	ByToken Value `json:"token_hit_rate"`
 	ByFull  Value `json:"full_block_hit_rate"`
+	// ServerTokens are the hits that a server would report: it caches full
+	// blocks only and computes the block of a prompt's last token again.
+	ServerTokens int64 `json:"server_hit_tokens"`
+	ByServer     Value `json:"server_token_hit_rate"`
 }
 
 // CurvePoint is the hits of one policy at one capacity.
@@ -75,23 +94,26 @@ type CurvePoint struct {
 	CapacityTokens int64              `json:"capacity_tokens"`
 	HitTokens      int64              `json:"hit_tokens"`
 	TokenHitRate   Value              `json:"token_hit_rate"`
+	// CapacityBytes does not exist where the bytes of a token are not known.
+	CapacityBytes Value `json:"capacity_bytes"`
 }
 
 // Report computes the figures of all that was added. Nothing can be added
 // after it.
 func (t *Trace) Report() (*TraceReport, error) {
+	arrivals := t.timed()
 	rep := &TraceReport{
 		Schema:           TraceSchema,
 		Requests:         t.requests,
 		Sessions:         int64(len(t.sessions)),
 		InputTokens:      t.input.report(),
 		OutputTokens:     t.output.report(),
-		Arrivals:         arrivalsOf(t.arrivals),
+		Arrivals:         arrivalsOf(arrivals),
 		Source:           t.opts.Header.Source,
-		DistinctArrivals: int64(distinct(t.arrivals)),
-		RateProfile:      profile(t.arrivals),
+		DistinctArrivals: int64(distinct(arrivals)),
+		RateProfile:      profile(arrivals),
 	}
-	if d, ok := span(t.arrivals); ok {
+	if d, ok := span(arrivals); ok {
 		rep.DurationS = Some(d.Seconds())
 	}
 	if q := t.opts.Header.Quantum; q > 0 {
@@ -103,7 +125,7 @@ func (t *Trace) Report() (*TraceReport, error) {
 			return nil, err
 		}
 	}
-	rep.Warnings = t.warnings(rep)
+	rep.Warnings = t.warnings(rep, arrivals)
 	return rep, nil
 }
 
@@ -120,53 +142,15 @@ func (t *Trace) noCache() string {
 	return ""
 }
 
-func (t *Trace) prefixCache() (*TracePrefix, error) {
-	s := t.sequence
-	s.Freeze()
-	warmup := s.WarmupRequests(t.opts.Warmup)
-	ideal := s.Ideal(warmup)
-	p := &TracePrefix{
-		BlockSize: s.BlockSize(), Blocks: int64(s.Blocks()), Unique: int64(s.Unique()), Warmup: t.opts.Warmup,
-		Ideal: TraceIdeal{
-			HitBlocks: ideal.HitBlocks, HitTokens: ideal.HitTokens,
-			ByBlock: Ratio(float64(ideal.HitBlocks), float64(ideal.Blocks)),
-			ByToken: Ratio(float64(ideal.HitTokens), float64(ideal.Tokens)),
-			ByFull:  Ratio(float64(ideal.FullHits), float64(ideal.FullBlocks)),
-		},
-		Curve: []CurvePoint{},
-	}
-	policies, capacities := t.opts.Policies, t.opts.Capacities
-	if len(policies) == 0 {
-		policies = []prefixcache.Policy{prefixcache.PolicyLRU}
-	}
-	if len(capacities) == 0 {
-		capacities = s.Sweep()
-	}
-	points, err := s.Curve(policies, capacities, warmup)
-	if err != nil {
-		return nil, err
-	}
-	for _, pt := range points {
-		p.Curve = append(p.Curve, CurvePoint{
-			Policy:         pt.Policy,
-			CapacityBlocks: int64(pt.Capacity),
-			CapacityTokens: int64(pt.Capacity) * int64(s.BlockSize()),
-			HitTokens:      pt.HitTokens,
-			TokenHitRate:   Ratio(float64(pt.HitTokens), float64(ideal.Tokens)),
-		})
-	}
-	return p, nil
-}
-
 // warnings are the sentences that belong beside the figures.
-func (t *Trace) warnings(rep *TraceReport) []string {
+func (t *Trace) warnings(rep *TraceReport, arrivals []time.Duration) []string {
 	w := []string{}
 	add := func(format string, args ...any) { w = append(w, fmt.Sprintf(format, args...)) }
 	if q, ok := rep.QuantumMS.Get(); ok {
 		add("arrivals quantised to %s ms: %s share %s; bursts within a step are the source's rounding",
-			grouped(q), plural.Of(len(t.arrivals), "request"), plural.Of(rep.DistinctArrivals, "time"))
+			grouped(q), plural.Of(len(arrivals), "request"), plural.Of(rep.DistinctArrivals, "time"))
 	}
-	if n, d, median := idleHead(t.arrivals); n > 0 {
+	if n, d, median := idleHead(arrivals); n > 0 {
 		add("the head is nearly idle: the first %d requests take %s s, a rate of %s/s, where the median is %s/s; "+
 			"start later with --start", n, figure(Some(d.Seconds())), figure(Ratio(float64(n), d.Seconds())), figure(Some(median)))
 	}

@@ -15,7 +15,9 @@ func (rep *TraceReport) WriteTable(w io.Writer) error {
 	rep.writeHead(p)
 	rep.writeTokens(p)
 	rep.writeProfile(p)
-	rep.writeCache(p)
+	if rep.PrefixCache != nil {
+		rep.PrefixCache.write(p)
+	}
 	for _, s := range rep.Warnings {
 		p.line("note: %s", s)
 	}
@@ -80,30 +82,6 @@ func startDecimals(width float64) int {
 	}
 	return n
 }
-
-func (rep *TraceReport) writeCache(p *report) {
-	c := rep.PrefixCache
-	if c == nil {
-		return
-	}
-	p.line("Prefix cache: %s of %s, %s; warm-up %s of the requests",
-		plural.Of(c.Blocks, "block"), plural.Of(c.BlockSize, "token"), plural.Of(c.Unique, "different one"), strconv.FormatFloat(c.Warmup, 'g', -1, 64))
-	p.line("Endless cache: %s by blocks (a partial last block counts as one), %s by tokens, %s by full blocks alone",
-		rate(c.Ideal.ByBlock), rate(c.Ideal.ByToken), rate(c.Ideal.ByFull))
-	p.line("A server finds less: it caches full blocks only and computes each prompt's last token, so its block, again.")
-	p.line("")
-	var rows [][]string
-	for _, pt := range c.Curve {
-		rows = append(rows, []string{
-			string(pt.Policy), strconv.FormatInt(pt.CapacityBlocks, 10), strconv.FormatInt(pt.CapacityTokens, 10),
-			strconv.FormatInt(pt.HitTokens, 10), rate(pt.TokenHitRate), ofIdeal(pt.HitTokens, c.Ideal.HitTokens),
-		})
-	}
-	p.table([]string{"policy", "blocks", "tokens", "hit tokens", "hit rate by tokens", "of endless"}, rows)
-	p.line("")
-}
-
-func ofIdeal(hits, ideal int64) string { return percent(Ratio(float64(hits), float64(ideal))) }
 
 // grouped writes a number with commas between thousands.
 func grouped(x float64) string {

@@ -11,6 +11,8 @@ const (
 	maxSpaces = 1 << 16
 	// maxBlocks is the number of blocks and requests that a Sequence can hold.
 	maxBlocks = math.MaxUint32 - maxSpaces
+	// maxBlockSize lets the tokens of maxCapacity blocks be counted.
+	maxBlockSize = 1 << 22
 )
 
 // flatBlocks is the number of blocks up to which a frozen Sequence spells them
@@ -48,11 +50,11 @@ func NewSequence(blockSize int) (*Sequence, error) { return NewGrouped(blockSize
 // each, of blockSize tokens. Of a prompt whose blocks are no multiple of group
 // the last block is the blocks that are left, equal only to the same ones.
 func NewGrouped(blockSize, group int) (*Sequence, error) {
-	if blockSize < 1 {
-		return nil, fmt.Errorf("make block sequence: found block size %d, expected 1 or more", blockSize)
+	if blockSize < 1 || blockSize > maxBlockSize {
+		return nil, fmt.Errorf("make block sequence: found block size %d, expected 1 to %d", blockSize, maxBlockSize)
 	}
-	if group < 1 || blockSize > math.MaxInt/group {
-		return nil, fmt.Errorf("make block sequence: found groups of %d blocks, expected 1 or more", group)
+	if group < 1 || blockSize > maxBlockSize/group {
+		return nil, fmt.Errorf("make block sequence: found groups of %d blocks of %d tokens, expected at most %d tokens", group, blockSize, maxBlockSize)
 	}
 	return &Sequence{blockSize: blockSize * group, group: group}, nil
 }
