@@ -543,3 +543,20 @@ func TestHeaders(t *testing.T) {
 		cl.close()
 	}
 }
+
+// Of several answers each is to have the wanted length.
+func TestWantedOutputOfSeveralAnswers(t *testing.T) {
+	for _, c := range []struct {
+		body, extra string
+		want        int64
+	}{{`{"n":3}`, "", 6}, {`{"n":3}`, `{"n":2}`, 4}, {`{"n":1}`, "", 2}, {`{"n":"x"}`, "", 2}, {`{}`, `{"n":2}`, 4}} {
+		synctest.Test(t, func(t *testing.T) {
+			reqs := every(0, 1)
+			reqs[0].API, reqs[0].Body = "chat", []byte(c.body)
+			_, results := inBubble(t, answers(scripted(step{0, word + done})), reqs, func(cfg *Config) { cfg.Prompt, cfg.Extra = Literal, []byte(c.extra) })
+			if got := results[0].WantedOutput; got != c.want {
+				t.Errorf("%s %s: wanted %d, want %d", c.body, c.extra, got, c.want)
+			}
+		})
+	}
+}

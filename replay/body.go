@@ -141,6 +141,9 @@ func (b *bodies) members(j *job, list []span) ([]member, error) {
 	f := forms[formOf(j.api, j.source)]
 	j.streams = b.cfg.asksStream(j.api, &f, string(valueOf(j.source, list, "stream")))
 	j.fields = b.fieldsFor(j, &f)
+	if n := b.answers(j, list); n > 1 && j.output != record.Unknown {
+		j.res.WantedOutput = n * j.output
+	}
 	m := &members{extra: b.extra, list: make([]member, 0, 8+len(b.extra))}
 	if model := b.modelOf(j, list); model != nil && f.named {
 		m.set("model", model)
@@ -160,6 +163,20 @@ func (b *bodies) members(j *job, list []span) ([]member, error) {
 		m.set("priority", nil)
 	}
 	return append(m.list, b.extra...), nil
+}
+
+// maxAnswers bounds the answers to one request that are reckoned with.
+const maxAnswers = 1 << 20
+
+// answers is how many answers a body asks for ("n"), each of the wanted length.
+func (b *bodies) answers(j *job, list []span) int64 {
+	raw := valueOf(j.source, list, "n")
+	for _, x := range b.extra {
+		if x.key == "n" {
+			raw = x.value
+		}
+	}
+	return min(countIn(raw), maxAnswers)
 }
 
 // askUsage asks a stream for its usage, and keeps what else its body asks of it.

@@ -89,7 +89,7 @@ func (e *engine) exchange(life context.Context, j *job) {
 		}
 	}
 	if e.cfg.IgnoreEOS && generates(j.api) && res.Mark == record.Planned && res.State == record.Completed &&
-		res.CompletionTokens != record.Unknown && res.CompletionTokens < j.output {
+		res.CompletionTokens != record.Unknown && res.CompletionTokens < res.WantedOutput {
 		e.tally.short.Add(1)
 	}
 	res.Error = e.scrub.clean(res.Error)
