@@ -1,7 +1,11 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"retrace/record"
@@ -73,6 +77,44 @@ func TestRepeatsDiffer(t *testing.T) {
 		for id, at := range due[0] {
 			if due[1][id] != at {
 				t.Errorf("request %s is due at %s and %s", id, at, due[1][id])
+			}
+		}
+	}
+}
+
+// TestNothingLeaks (M11): with a warm-up, probes and repeats against one server
+// whose cache is never cleared, each run hits what the trace's own prompts hold, to
+// the token, as tokens and as text: three requests share two blocks each, so two of
+// three times 32 of 40 tokens are hits.
+func TestNothingLeaks(t *testing.T) {
+	var rows strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&rows, `{"timestamp": %d, "input_length": 40, "output_length": 1, "hash_ids": [%d]}`+"\n", 4*i, i/3)
+	}
+	trace := filepath.Join(t.TempDir(), "t.jsonl")
+	if err := os.WriteFile(trace, []byte(rows.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, api := range []string{"completions", "chat"} {
+		code, out, errs := replayHere(t, trace, "--url", "sim", "--api", api, "--max-concurrency", "1", "--max-lag", "10s", "--json",
+			"--warmup-requests", "33", "--probe-rate", "100", "--repeat", "2")
+		var doc struct {
+			Runs []struct {
+				Requests    struct{ Completed int }
+				PrefixCache struct {
+					Predicted int `json:"predicted_hit_tokens"`
+					Observed  int `json:"observed_hit_tokens"`
+				} `json:"prefix_cache"`
+				Beyond struct{ Warmup, Probe int } `json:"beyond_trace"`
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &doc); err != nil || code != exitOK || len(doc.Runs) != 2 {
+			t.Fatalf("%s: exit %d, %v: %s%s", api, code, err, out, errs)
+		}
+		for i, r := range doc.Runs {
+			want := 10 * 2 * 32
+			if r.Requests.Completed != 30 || r.PrefixCache.Predicted != want || r.PrefixCache.Observed != want || r.Beyond.Warmup != 33 || r.Beyond.Probe == 0 {
+				t.Errorf("%s: run %d: %+v, want %d hit tokens", api, i+1, r, want)
 			}
 		}
 	}

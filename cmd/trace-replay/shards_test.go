@@ -102,7 +102,7 @@ func TestShardsMerge(t *testing.T) {
 func TestShardsOfALaw(t *testing.T) {
 	trace, a, b := sessionsFile(t), mock(t, ok), mock(t, ok)
 	args := func(more ...string) []string {
-		start := time.Now().Add(1500 * time.Millisecond).UTC().Format(time.RFC3339Nano)
+		start := time.Now().Add(2500 * time.Millisecond).UTC().Format(time.RFC3339Nano)
 		return append([]string{trace, "--url", a, "--url", b, "--arrival", "gamma", "--rate", "200", "--burstiness", "0.5", "--seed", "7", "--start-at", start}, more...)
 	}
 	sends := func(list []record.Result) map[string]string {
