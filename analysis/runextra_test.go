@@ -236,3 +236,16 @@ func TestFirstLine(t *testing.T) {
 		}
 	}
 }
+
+// TestNoOutputTokens: answers without tokens, such as embeddings, have a
+// throughput of their prompts alone.
+func TestNoOutputTokens(t *testing.T) {
+	r := completed(0, ms, 0, 1)
+	r.FirstOutput, r.LastOutput, r.CompletionTokens, r.CountedOutput = record.NoTime, 2001*ms, record.Unknown, record.Unknown
+	rep := analyse(RunOptions{}, r)
+	about(t, "tokens/s", rep.Throughput.TotalTokens, 50)
+	about(t, "E2E", rep.E2E.Mean, 2000)
+	if rep.Throughput.OutputTokens.OK || rep.OutputTokens.Count != 0 || rep.TTFT.Count != 0 {
+		t.Errorf("got %+v", rep.Throughput)
+	}
+}

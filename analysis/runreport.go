@@ -259,9 +259,9 @@ func (rep *RunReport) rates(r *Run) {
 	in, out := rep.Tokens.Input, rep.Tokens.Output
 	if out.Known > 0 {
 		rep.Throughput.OutputTokens = Ratio(float64(out.Sum), seconds)
-		if in.Known > 0 {
-			rep.Throughput.TotalTokens = Ratio(float64(in.Sum+out.Sum), seconds)
-		}
+	}
+	if in.Known > 0 { // embeddings and the like have no output
+		rep.Throughput.TotalTokens = Ratio(float64(in.Sum+out.Sum), seconds)
 	}
 	if r.opts.SLO != nil {
 		rep.Goodput = &RunGoodput{
