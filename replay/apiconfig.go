@@ -49,8 +49,9 @@ type RequestConfig struct {
 	// tells, where the policy needs one.
 	ContextLimit int64
 	OverContext  ContextPolicy
-	// MediaDir is where the files are that bodies of transcriptions name; ""
-	// reads none.
+	// MediaDir is where the files are that bodies name: the file of a
+	// transcription, and "file:NAME" for the URL or the data of a content part;
+	// "" reads none.
 	MediaDir string
 }
 

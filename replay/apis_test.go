@@ -374,7 +374,7 @@ func TestForm(t *testing.T) {
 	b := &bodies{media: media}
 	for _, c := range []struct{ body, name, kind, content string }{
 		{`{"model":"w","file":"data:audio/wav;base64,UklGRg==","temperature":0.0,"language":null,"timestamp_granularities":["word","segment"],"stream":true}`, "audio.wav", "audio/wav", "RIFF"},
-		{`{"model":"w","file":"a.wav","temperature":0.0,"timestamp_granularities[]":["word","segment"],"stream":true}`, "a.wav", "application/octet-stream", "RIFF"},
+		{`{"model":"w","file":"a.wav","temperature":0.0,"timestamp_granularities[]":["word","segment"],"stream":true}`, "a.wav", "audio/wav", "RIFF"},
 		{`{"filename":"b\"\r\n.mp3","model":"w","file":"data:,R%49FF","temperature":0.0,"timestamp_granularities":["word","segment"],"stream":true}`, `b%22%0D%0A.mp3`, "text/plain", "RIFF"},
 	} {
 		form, err := b.appendForm(nil, []byte(c.body))

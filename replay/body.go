@@ -120,41 +120,48 @@ func (b *bodies) append(dst []byte, j *job) ([]byte, error) {
 	if j.source == nil {
 		return b.generate(dst, j), nil
 	}
-	list, last, err := spans(j.source)
+	source := j.source
+	if j.api != openai.Transcriptions {
+		var err error
+		if source, err = b.media.inline(source); err != nil {
+			return dst, err
+		}
+	}
+	list, last, err := spans(source)
 	if err != nil {
 		return dst, fmt.Errorf("edit body: %w", err)
 	}
-	set, err := b.members(j, list)
+	set, err := b.members(j, source, list)
 	if err != nil {
 		return dst, err
 	}
 	if j.api == openai.Transcriptions {
-		return b.appendForm(dst, editMembers(nil, j.source, list, last, set))
+		return b.appendForm(dst, editMembers(nil, source, list, last, set))
 	}
-	return editMembers(dst, j.source, list, last, set), nil
+	return editMembers(dst, source, list, last, set), nil
 }
 
 // members are the fields that a body gets beside its prompt. One with a nil
 // value is to be taken out of a literal body that has it; list are those that
-// a literal body has.
-func (b *bodies) members(j *job, list []span) ([]member, error) {
-	f := forms[formOf(j.api, j.source)]
-	j.streams = b.cfg.asksStream(j.api, &f, string(valueOf(j.source, list, "stream")))
+// the literal body has, which is nil for a generated one.
+func (b *bodies) members(j *job, body []byte, list []span) ([]member, error) {
+	f := forms[formOf(j.api, body)]
+	j.streams = b.cfg.asksStream(j.api, &f, string(valueOf(body, list, "stream")))
 	j.fields = b.fieldsFor(j, &f)
-	if n := b.answers(j, list); n > 1 && j.output != record.Unknown {
+	if n := b.answers(body, list); n > 1 && j.output != record.Unknown {
 		j.res.WantedOutput = n * j.output
 	}
 	m := &members{extra: b.extra, list: make([]member, 0, 8+len(b.extra))}
 	if model := b.modelOf(j, list); model != nil && f.named {
 		m.set("model", model)
 	}
-	if f.streams && (j.streams || has(list, "stream") || j.source == nil) {
+	if f.streams && (j.streams || has(list, "stream") || body == nil) {
 		m.set("stream", strconv.AppendBool(nil, j.streams))
 	}
-	if err := b.askUsage(m, j, &f, list); err != nil {
+	if err := b.askUsage(m, j, &f, body, list); err != nil {
 		return nil, err
 	}
-	if err := b.setLengths(m, j, &f, list); err != nil {
+	if err := b.setLengths(m, j, &f, body, list); err != nil {
 		return nil, err
 	}
 	if j.fields.has(optPriority) && !has(list, "priority") {
@@ -169,8 +176,8 @@ func (b *bodies) members(j *job, list []span) ([]member, error) {
 const maxAnswers = 1 << 20
 
 // answers is how many answers a body asks for ("n"), each of the wanted length.
-func (b *bodies) answers(j *job, list []span) int64 {
-	raw := valueOf(j.source, list, "n")
+func (b *bodies) answers(body []byte, list []span) int64 {
+	raw := valueOf(body, list, "n")
 	for _, x := range b.extra {
 		if x.key == "n" {
 			raw = x.value
@@ -180,7 +187,7 @@ func (b *bodies) answers(j *job, list []span) int64 {
 }
 
 // askUsage asks a stream for its usage, and keeps what else its body asks of it.
-func (b *bodies) askUsage(m *members, j *job, f *form, list []span) error {
+func (b *bodies) askUsage(m *members, j *job, f *form, body []byte, list []span) error {
 	switch {
 	case f.usage == noOption:
 	case !j.fields.has(f.usage):
@@ -189,7 +196,7 @@ func (b *bodies) askUsage(m *members, j *job, f *form, list []span) error {
 		m.set(optionalFields[f.usage], []byte("true"))
 	default:
 		value := []byte(`{"include_usage":true}`)
-		if own := valueOf(j.source, list, optionalFields[f.usage]); len(own) > 0 && own[0] == '{' {
+		if own := valueOf(body, list, optionalFields[f.usage]); len(own) > 0 && own[0] == '{' {
 			inner, last, err := spans(own)
 			if err != nil {
 				return fmt.Errorf("edit stream_options: %w", err)
@@ -202,11 +209,11 @@ func (b *bodies) askUsage(m *members, j *job, f *form, list []span) error {
 }
 
 // setLengths limits and forces the answer's length.
-func (b *bodies) setLengths(m *members, j *job, f *form, list []span) error {
-	if j.output != record.Unknown && len(f.lengths) > 0 && (j.source == nil || j.trimmed || b.cfg.setsLengths()) {
+func (b *bodies) setLengths(m *members, j *job, f *form, body []byte, list []span) error {
+	if j.output != record.Unknown && len(f.lengths) > 0 && (body == nil || j.trimmed || b.cfg.setsLengths()) {
 		value := strconv.AppendInt(nil, j.output, 10)
 		if f.within != "" {
-			inner, err := within(j.source, list, f, value)
+			inner, err := within(body, list, f, value)
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ func (b *bodies) generate(dst []byte, j *job) []byte {
 	default:
 		dst = b.input(append(dst, `"prompt":`...), j.prompt)
 	}
-	set, _ := b.members(j, nil) // there is no body to edit
+	set, _ := b.members(j, nil, nil) // there is no body to edit
 	for _, m := range set {
 		if m.value != nil {
 			dst = append(dst, ',', '"')

@@ -6,14 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
-	"os"
 	"path"
-	"strconv"
 	"strings"
-
-	"retrace/openai"
 )
 
 // formBoundary parts the fields of a form; it is fixed, so that the same trace
@@ -22,9 +17,6 @@ const formBoundary = "retrace-form-4f1d7c60a9be25c3d8"
 
 // formType is the content type of a form.
 const formType = "multipart/form-data; boundary=" + formBoundary
-
-// maxMedia bounds a file of media, in bytes.
-const maxMedia = 1 << 30
 
 // appendForm renders a body of transcriptions, a JSON object, as the form that
 // the API takes: "file" as a file, whose content is a data URL's or that of a
@@ -92,11 +84,11 @@ func (b *bodies) appendFile(dst, raw []byte, name string) ([]byte, error) {
 	}
 	kind, content, err := dataURL(ref)
 	if errors.Is(err, errNoDataURL) {
-		kind = "application/octet-stream"
 		if name == "" {
 			name = path.Base(ref)
 		}
 		content, err = b.media.read(ref)
+		kind = mediaKind(ref, content)
 	}
 	if err != nil {
 		return dst, err
@@ -141,57 +133,4 @@ func dataURL(ref string) (kind string, content []byte, err error) {
 		return "", nil, fmt.Errorf("decode data URL: %w", err)
 	}
 	return kind, content, nil
-}
-
-// mediaDir is the directory beneath which files are read, and nowhere else.
-type mediaDir struct{ root *os.Root }
-
-func openMediaDir(dir string) (*mediaDir, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open directory of media: %w", err)
-	}
-	return &mediaDir{root}, nil
-}
-
-func (m *mediaDir) close() {
-	if m != nil {
-		_ = m.root.Close() // it was read only
-	}
-}
-
-// read is a file's content; nil reads none.
-func (m *mediaDir) read(name string) ([]byte, error) {
-	if m == nil {
-		return nil, fmt.Errorf("file %s: no directory of media was allowed", strconv.Quote(clip(name)))
-	}
-	f, err := m.root.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read media: %w", err)
-	}
-	defer f.Close() // it was read only
-	content, err := io.ReadAll(io.LimitReader(f, maxMedia+1))
-	if err != nil {
-		return nil, fmt.Errorf("read media: %w", err)
-	}
-	if len(content) > maxMedia {
-		return nil, fmt.Errorf("read media: %s: more than %d bytes", name, maxMedia)
-	}
-	return content, nil
-}
-
-// size is that of the file that j's body names, 0 where it names none.
-func (m *mediaDir) size(j *job) int64 {
-	if m == nil || j.api != openai.Transcriptions {
-		return 0
-	}
-	list, _, err := spans(j.source)
-	if err != nil || !has(list, "file") {
-		return 0
-	}
-	info, err := m.root.Stat(jsonString(valueOf(j.source, list, "file")))
-	if err != nil {
-		return 0
-	}
-	return info.Size()
 }

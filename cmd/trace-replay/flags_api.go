@@ -42,7 +42,7 @@ func (f *apiFlags) bind(set *pflag.FlagSet) {
 	set.IntVar(&f.documents, "rerank-documents", 1, "`N`: documents of a generated rerank request")
 	set.Int64Var(&f.context, "context-limit", 0, "`N`: the model's context in tokens, for --over-context; default: what /v1/models tells")
 	set.StringVar(&f.over, "over-context", string(replay.ContextSend), "`POLICY`: send, skip, trim-output or trim-prompt (to its beginning) a request whose prompt and output exceed the context")
-	set.StringVar(&f.mediaDir, "media-dir", "", "`DIR`: where the audio files are that bodies of transcriptions name; default: none is read")
+	set.StringVar(&f.mediaDir, "media-dir", "", "`DIR`: put the files below it that bodies name (\"file:NAME\", or the file of a transcription) into the requests; default: none is read")
 }
 
 // validate names the flag that is wrong, or would do nothing.
