@@ -19,6 +19,7 @@ type options struct {
 	cacheBlocks string
 	policies    string
 	warmup      float64
+	cache       cacheFlags
 
 	flags    *pflag.FlagSet
 	reading  *formats.Flags
@@ -31,7 +32,7 @@ type options struct {
 // The flags that make sense for one kind of input alone.
 var (
 	forRecordings = []string{"slo"}
-	forTraces     = []string{"cache-blocks", "policies", "warmup"}
+	forTraces     = append([]string{"cache-blocks", "policies", "warmup"}, cacheFlagNames...)
 )
 
 // newOptions defines the flags.
@@ -44,6 +45,7 @@ func newOptions() *options {
 	fs.StringVar(&o.cacheBlocks, "cache-blocks", "", "`N,...`: cache sizes in blocks; default: doubling, up to all blocks; for traces")
 	fs.StringVar(&o.policies, "policies", string(prefixcache.PolicyLRU), "`NAME,...`: cache policies, of lru, fifo, optimal and vllm; for traces")
 	fs.Float64Var(&o.warmup, "warmup", 0, "`SHARE`: the part of the requests, 0 to 1, that fills the cache and is not counted; for traces")
+	o.cache.bind(fs)
 	o.reading = formats.BindFlags(fs)
 	return o
 }
@@ -71,6 +73,9 @@ func (o *options) validate() error {
 	}
 	if !(o.warmup >= 0 && o.warmup <= 1) {
 		return fmt.Errorf("--warmup %g: expected a share from 0 to 1", o.warmup)
+	}
+	if err := o.cache.validate(o.flags.Changed); err != nil {
+		return err
 	}
 	o.source, err = o.reading.Options()
 	return err

@@ -13,7 +13,7 @@ import (
 
 // missing are commands that this version does not have; a file of that name
 // can be given as ./NAME.
-var missing = []string{"bench-hash", "bench-cache", "hash-blocks"}
+var missing = []string{"bench-hash", "hash-blocks"}
 
 // run is the command as a function of its arguments and ends.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -42,6 +42,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func dispatch(ctx context.Context, args []string, s cli.Command) (losses []string, err error) {
 	if len(args) > 0 && args[0] == "compare" {
 		return compare(ctx, args[1:], s)
+	}
+	if len(args) > 0 && args[0] == "bench-cache" {
+		return benchCache(ctx, args[1:], s)
 	}
 	if len(args) > 0 && slices.Contains(missing, args[0]) {
 		return nil, cli.UsageError{Err: fmt.Errorf("unknown command %q", args[0])}

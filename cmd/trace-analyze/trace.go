@@ -32,30 +32,11 @@ func analyzeTrace(ctx context.Context, o *options, in *input, s cli.Command) (lo
 	if err := o.fits("trace", forRecordings); err != nil {
 		return nil, cli.UsageError{Err: err}
 	}
-	o.source.Stdin = in.stdin
-	o.source.Interrupted = func() bool { return ctx.Err() != nil }
-	t, err := formats.Open(in.paths, o.source)
+	opts := analysis.TraceOptions{Capacities: o.capacity, Policies: o.policy, Warmup: o.warmup}
+	o.cache.apply(&opts)
+	a, told, err := collect(ctx, in, o.source, opts)
 	if err != nil {
 		return nil, err
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	a, err := analysis.NewTrace(analysis.TraceOptions{
-		Header: t.Header, Capacities: o.capacity, Policies: o.policy, Warmup: o.warmup,
-	})
-	if err != nil {
-		return nil, err
-	}
-	n := 0
-	for r, err := range t.Requests() {
-		if err != nil {
-			return nil, err
-		}
-		if n++; n%checkEvery == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err := a.Add(&r); err != nil {
-			return nil, err
-		}
 	}
 	rep, err := a.Report()
 	if err != nil {
@@ -64,11 +45,42 @@ func analyzeTrace(ctx context.Context, o *options, in *input, s cli.Command) (lo
 	if err := show(rep, o.json, s); err != nil {
 		return nil, err
 	}
-	return told(t.Report(), s), nil
+	return tell(told, s), nil
 }
 
-// told prints what the reader noticed, and gives what was lost.
-func told(r formats.Report, s cli.Command) []string {
+// collect reads a trace of any format, and gives what its reader noticed.
+func collect(ctx context.Context, in *input, source formats.Options, opts analysis.TraceOptions) (a *analysis.Trace, noticed formats.Report, err error) {
+	source.Stdin = in.stdin
+	source.Interrupted = func() bool { return ctx.Err() != nil }
+	t, err := formats.Open(in.paths, source)
+	if err != nil {
+		return nil, noticed, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	opts.Header = t.Header
+	if a, err = analysis.NewTrace(opts); err != nil {
+		if opts.CacheBlockSize != 0 {
+			err = cli.UsageError{Err: fmt.Errorf("--cache-block-size: %w", err)}
+		}
+		return nil, noticed, err
+	}
+	n := 0
+	for r, err := range t.Requests() {
+		if err != nil {
+			return nil, noticed, err
+		}
+		if n++; n%checkEvery == 0 && ctx.Err() != nil {
+			return nil, noticed, ctx.Err()
+		}
+		if err := a.Add(&r); err != nil {
+			return nil, noticed, err
+		}
+	}
+	return a, t.Report(), nil
+}
+
+// tell prints what the reader noticed, and gives what was lost.
+func tell(r formats.Report, s cli.Command) []string {
 	for _, n := range r.Notes {
 		s.Tell("note", "%s", n)
 	}

@@ -10,6 +10,7 @@ import (
 const usageHead = `Usage:
   trace-analyze [flags] FILE...
   trace-analyze compare [--json] A.rec B.rec
+  trace-analyze bench-cache [flags] TRACE
 
 Analyses a trace, or the recordings of one run, and prints tables, or with
 --json one JSON object.
@@ -21,6 +22,8 @@ run, from their raw values; such shards share trace, flags, seed and --start-at.
 
 compare sets two runs side by side. It says first whether they did the same
 work, and ranks nothing where their failure rates differ.
+
+bench-cache measures how fast the cache models are; it has its own --help.
 
 Flags:
 `
