@@ -48,6 +48,9 @@ func (e *engine) answer(ctx context.Context, a *attempt, resp *http.Response, j 
 	defer func() {
 		if rd.events.Size() <= maxReading {
 			rd.events.Reset(nil) // holds on to no body
+			if cap(rd.single) > maxReading {
+				rd.single = nil
+			}
 			readings.Put(rd)
 		}
 	}()
