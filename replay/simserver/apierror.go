@@ -33,7 +33,11 @@ func writeError(w http.ResponseWriter, e *apiError) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
-	w.Header()["Content-Type"] = contentJSON
+	writeBody(w, status, contentJSON, body)
+}
+
+func writeBody(w http.ResponseWriter, status int, content []string, body []byte) {
+	w.Header()["Content-Type"] = content
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // a client that went away needs no answer
 }
@@ -44,5 +48,6 @@ var (
 	contentEvents = []string{"text/event-stream; charset=utf-8"}
 	contentHTML   = []string{"text/html; charset=utf-8"}
 	contentText   = []string{"text/plain; version=0.0.4; charset=utf-8"}
+	contentPlain  = []string{"text/plain; charset=utf-8"}
 	chunked       = []string{"chunked"}
 )

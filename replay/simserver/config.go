@@ -1,6 +1,7 @@
 package simserver
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -10,8 +11,13 @@ import (
 // default and every cost is zero: an instant server. DefaultConfig has the
 // default costs as well.
 type Config struct {
-	// Model is the name that /v1/models tells; default "sim".
+	// Model is the name that /v1/models tells first; default "sim".
 	Model string
+	// Aliases are further names of the same model.
+	Aliases []string
+	// Adapters are the names of LoRA adapters, each a model of its own whose
+	// blocks are nobody else's.
+	Adapters []string
 	// BlockSize is the number of tokens in a KV-cache block; default 16.
 	BlockSize int
 	// CacheBlocks is the number of usable KV-cache blocks; default 24,576,
@@ -43,6 +49,16 @@ type Config struct {
 	// AnswerTokens is where an answer ends of itself (finish_reason "stop")
 	// where the request sets no limit and does not ignore the end; default 128.
 	AnswerTokens int
+	// ReasoningTokens are put before every chat's and response's answer, which
+	// they lengthen; a request may ask for more or none. Default 0.
+	ReasoningTokens int
+	// ImageTokens, VideoTokens and FileTokens are what one of these costs in a
+	// prompt; defaults 256, 1,024 and 256.
+	ImageTokens, VideoTokens, FileTokens int
+	// AudioTokensPerSecond is what sound costs; default 25.
+	AudioTokensPerSecond int
+	// RequestMetrics puts vLLM's per-request metrics into answers.
+	RequestMetrics bool
 
 	// Faults are what goes wrong on purpose; none by default.
 	Faults Faults
@@ -74,6 +90,7 @@ func (c *Config) fill() {
 	}{
 		{&c.BlockSize, 16}, {&c.CacheBlocks, 24_576}, {&c.MaxBatch, 256},
 		{&c.MaxBatchTokens, 8192}, {&c.VocabSize, 151_936}, {&c.AnswerTokens, 128},
+		{&c.ImageTokens, 256}, {&c.VideoTokens, 1024}, {&c.FileTokens, 256}, {&c.AudioTokensPerSecond, 25},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -105,6 +122,11 @@ func (c Config) Validate() error {
 		{"bos tokens", c.BOSTokens, 0, 1 << 20},
 		{"chat template tokens", c.ChatTemplateTokens, 0, 1 << 20},
 		{"answer tokens", c.AnswerTokens, 1, maxCount},
+		{"reasoning tokens", c.ReasoningTokens, 0, maxCount},
+		{"image tokens", c.ImageTokens, 1, 1 << 20},
+		{"video tokens", c.VideoTokens, 1, 1 << 20},
+		{"file tokens", c.FileTokens, 1, 1 << 20},
+		{"audio tokens per second", c.AudioTokensPerSecond, 1, 1 << 20},
 	} {
 		if f.value < f.min || f.value > f.max {
 			return fmt.Errorf("check %s: found %d, expected %d to %d", f.name, f.value, f.min, f.max)
@@ -114,7 +136,25 @@ func (c Config) Validate() error {
 		return fmt.Errorf("check max model len: found %d, expected at most %d, the tokens that %d cache blocks of %d hold",
 			c.MaxModelLen, have, c.CacheBlocks, c.BlockSize)
 	}
+	if err := c.validateNames(); err != nil {
+		return err
+	}
 	return c.validateCosts()
+}
+
+// validateNames checks that every name is one, and of one model only.
+func (c Config) validateNames() error {
+	seen := map[string]bool{c.Model: true}
+	for _, name := range append(append([]string{}, c.Aliases...), c.Adapters...) {
+		if name == "" {
+			return errors.New("check model names: found an empty name, expected a name")
+		}
+		if seen[name] {
+			return fmt.Errorf("check model names: found %q twice, expected once", name)
+		}
+		seen[name] = true
+	}
+	return nil
 }
 
 func (c Config) validateCosts() error {

@@ -166,37 +166,3 @@ func (e *engine) receive() {
 		e.spare[i] = nil
 	}
 }
-
-// queue is a line of sequences, open at both ends.
-type queue struct {
-	items []*sequence
-	head  int
-}
-
-func (q *queue) len() int         { return len(q.items) - q.head }
-func (q *queue) front() *sequence { return q.items[q.head] }
-
-func (q *queue) pushBack(s *sequence) { q.items = append(q.items, s) }
-
-func (q *queue) popFront() {
-	q.items[q.head] = nil
-	q.head++
-	if q.head == len(q.items) {
-		q.items, q.head = q.items[:0], 0
-	} else if q.head > 1024 && q.head > len(q.items)/2 {
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
-	}
-}
-
-func (q *queue) pushFront(s *sequence) {
-	if q.head == 0 {
-		q.items = append(q.items, nil)
-		copy(q.items[1:], q.items)
-		q.items[0] = s
-		return
-	}
-	q.head--
-	q.items[q.head] = s
-}

@@ -2,6 +2,7 @@ package simserver
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -32,8 +33,8 @@ func inBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Server)) {
 // prepared makes the call of a completion without sending it.
 func prepared(t testing.TB, s *Server, body string) *generation {
 	t.Helper()
-	g := &generation{api: openai.Completions, body: []byte(body)}
-	if err := s.prepare(g); err != nil {
+	g := &generation{path: openai.Completions, api: openai.Completions, body: []byte(body)}
+	if err := s.prepare(g, &http.Request{}, 1); err != nil {
 		t.Fatal(err.message)
 	}
 	return g

@@ -13,6 +13,7 @@ import (
 const (
 	finishLength = "length"
 	finishStop   = "stop"
+	finishTools  = "tool_calls"
 )
 
 // maxChoices bounds the answers of one request, as vLLM does.
@@ -21,19 +22,30 @@ const maxChoices = 16_384
 // defaultMaxTokens is vLLM's max_tokens of a completion that names none.
 const defaultMaxTokens = 16
 
-// generation is the work on one generation request. Works are pooled; what
-// the engine keeps of a request (its call) is not part of them.
+// generation is the work on one request. Works are pooled; what the engine
+// keeps of a request (its call) is not part of them.
 type generation struct {
-	api        openai.API
+	path       openai.API // that was asked
+	api        openai.API // whose body it was: another for /invocations only
 	id         string
+	model      string // as the answer names it
+	adapter    string // "" for the base model
 	created    int64
 	fault      string // that strikes in the middle, "" for none
 	body       []byte
 	completion openai.CompletionRequest
 	chat       openai.ChatRequest
+	response   openai.ResponsesRequest
+	generate   openai.GenerateRequest
+	embedding  openai.EmbeddingRequest
+	rerank     openai.RerankRequest
+	form       transcription
 	params     *openai.Params
 	tokens     []uint32
 	prompts    int // their number
+	media      []placed
+	plan       answerPlan
+	history    []openai.Message // what a stored response keeps
 	call       *call
 	out        []byte
 	text       []byte
@@ -42,7 +54,7 @@ type generation struct {
 
 var generations = sync.Pool{New: func() any { return new(generation) }}
 
-// generation is the handler of one of the two generation APIs.
+// generation is the handler of one of the APIs.
 func (s *Server) generation(api openai.API) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
@@ -52,9 +64,8 @@ func (s *Server) generation(api openai.API) http.HandlerFunc {
 		n := s.number.Add(1)
 		g := generations.Get().(*generation)
 		defer g.recycle()
-		g.api, g.created, g.call = api, time.Now().Unix(), nil
+		g.path, g.api, g.created, g.call = api, api, time.Now().Unix(), nil
 		g.fault = s.cfg.Faults.pick(s.cfg.Seed, n)
-		g.id = responseID(api, r, n)
 
 		var fail *apiError
 		if g.body, fail = readBody(r, g.body); fail != nil {
@@ -64,26 +75,35 @@ func (s *Server) generation(api openai.API) http.HandlerFunc {
 		if g.fault != "" && s.serveFault(w, r, g.fault) {
 			return
 		}
-		if fail := s.prepare(g); fail != nil {
+		if fail := s.prepare(g, r, n); fail != nil {
+			s.discard(g)
 			writeError(w, fail)
 			return
 		}
 		s.engine.submit(g.call)
-		if g.params.Stream {
+		switch {
+		case g.api == openai.Embeddings:
+			s.answerEmbeddings(w, r, g)
+		case g.api == openai.Rerank:
+			s.answerRanking(w, r, g)
+		case g.params.Stream:
 			s.stream(w, r, g)
-		} else {
+		default:
 			s.answer(w, r, g)
 		}
 	}
 }
 
+// idPrefixes are what the ids of answers begin with.
+var idPrefixes = map[openai.API]string{
+	openai.Completions: "cmpl-", openai.Chat: "chatcmpl-", openai.Responses: "resp_", openai.Embeddings: "embd-",
+	openai.Rerank: "rerank-", openai.Transcriptions: "trsc-", openai.Invocations: "gen-",
+}
+
 // responseID is the id of an answer: the client's X-Request-Id, or the
 // request's number.
 func responseID(api openai.API, r *http.Request, n uint64) string {
-	prefix := "cmpl-"
-	if api == openai.Chat {
-		prefix = "chatcmpl-"
-	}
+	prefix := idPrefixes[api]
 	if h := r.Header["X-Request-Id"]; len(h) > 0 && h[0] != "" {
 		return prefix + h[0]
 	}
@@ -92,41 +112,90 @@ func responseID(api openai.API, r *http.Request, n uint64) string {
 }
 
 // prepare parses and checks a request and makes its call.
-func (s *Server) prepare(g *generation) *apiError {
-	var err error
-	if g.api == openai.Chat {
-		err, g.params = openai.ParseChat(g.body, &g.chat), &g.chat.Params
-	} else {
-		err, g.params = openai.ParseCompletion(g.body, &g.completion), &g.completion.Params
+func (s *Server) prepare(g *generation, r *http.Request, n uint64) *apiError {
+	if fail := s.parse(g, r); fail != nil {
+		return fail
 	}
-	if err != nil {
-		return badRequest("%v", err)
+	g.id = responseID(g.api, r, n)
+	if g.path == openai.Invocations || g.path == openai.InvocationsStream {
+		if h := r.Header.Get("X-Amzn-SageMaker-Adapter-Identifier"); h != "" {
+			g.params.Model = h
+		}
 	}
-	if m := g.params.Model; m != "" && m != s.cfg.Model {
-		return notFound("The model `%s` does not exist.", m)
+	if fail := s.resolveModel(g); fail != nil {
+		return fail
 	}
 	if fail := checkParams(g.params); fail != nil {
 		return fail
 	}
 	g.call = &call{bell: make(chan struct{}, 1)}
-	if g.api == openai.Chat {
+	g.media, g.plan, g.history = g.media[:0], answerPlan{}, nil
+	switch g.api {
+	case openai.Completions:
+		return s.prepareCompletion(g)
+	case openai.Chat:
 		return s.prepareChat(g)
+	case openai.Responses:
+		return s.prepareResponse(g)
+	case openai.Embeddings:
+		return s.prepareEmbeddings(g)
+	case openai.Rerank:
+		return s.prepareRanking(g)
+	case openai.Transcriptions:
+		return s.prepareTranscription(g)
 	}
-	return s.prepareCompletion(g)
+	return s.prepareGenerate(g)
 }
 
-func checkParams(p *openai.Params) *apiError {
-	switch {
-	case p.MaxTokens == 0:
-		return badRequest("max_tokens must be at least 1, got 0.")
-	case p.MaxTokens != openai.Unset && p.MinTokens > p.MaxTokens:
-		return badRequest("min_tokens must be less than or equal to max_tokens=%d, got %d.", p.MaxTokens, p.MinTokens)
-	case p.N < 1 || p.N > maxChoices:
-		return badRequest("n must be from 1 to %d, got %d.", maxChoices, p.N)
-	case (p.IncludeUsage || p.ContinuousUsage) && !p.Stream:
-		return badRequest("Stream options can only be defined when `stream=True`.")
+// parse reads the body into the request of its API.
+func (s *Server) parse(g *generation, r *http.Request) *apiError {
+	if g.path == openai.Transcriptions {
+		g.params = &g.form.Params
+		return parseTranscription(g.body, r.Header.Get("Content-Type"), &g.form)
+	}
+	if fail := checkContent(r); fail != nil {
+		return fail
+	}
+	var err error
+	switch g.path {
+	case openai.Invocations, openai.InvocationsStream:
+		if g.api, err = openai.InvocationShape(g.body); err != nil {
+			return badRequest("%v", err)
+		}
+	}
+	switch g.api {
+	case openai.Completions:
+		err, g.params = openai.ParseCompletion(g.body, &g.completion), &g.completion.Params
+	case openai.Chat:
+		err, g.params = openai.ParseChat(g.body, &g.chat), &g.chat.Params
+	case openai.Responses:
+		err, g.params = openai.ParseResponses(g.body, &g.response), &g.response.Params
+	case openai.Embeddings:
+		err, g.params = openai.ParseEmbedding(g.body, &g.embedding), &g.embedding.Params
+	case openai.Rerank:
+		err, g.params = openai.ParseRerank(g.body, &g.rerank), &g.rerank.Params
+	case openai.Invocations:
+		err, g.params = openai.ParseGenerate(g.body, &g.generate), &g.generate.Params
+	default:
+		return badRequest("Cannot find suitable handler for request. Expected one of: completions, chat, responses, embeddings, rerank, generate")
+	}
+	if err != nil {
+		return badRequest("%v", err)
+	}
+	if g.path == openai.InvocationsStream {
+		g.params.Stream = true
 	}
 	return nil
+}
+
+// discard gives back what a refused request had taken already.
+func (s *Server) discard(g *generation) {
+	if g.call == nil {
+		return
+	}
+	for _, q := range g.call.seqs {
+		s.engine.recycle(q)
+	}
 }
 
 func (s *Server) prepareCompletion(g *generation) *apiError {
@@ -137,6 +206,14 @@ func (s *Server) prepareCompletion(g *generation) *apiError {
 	if int64(len(prompts))*g.params.N > maxChoices {
 		return badRequest("n times the number of prompts must be at most %d", maxChoices)
 	}
+	if fail := s.planAnswer(g, nil); fail != nil {
+		return fail
+	}
+	return s.addPrompts(g, prompts)
+}
+
+// addPrompts adds the sequences of prompts of either kind.
+func (s *Server) addPrompts(g *generation, prompts []openai.Prompt) *apiError {
 	g.prompts = len(prompts)
 	for i := range prompts {
 		tokens := prompts[i].Tokens
@@ -155,118 +232,53 @@ func (s *Server) prepareCompletion(g *generation) *apiError {
 	return nil
 }
 
+func (s *Server) prepareGenerate(g *generation) *apiError {
+	if fail := s.planAnswer(g, nil); fail != nil {
+		return fail
+	}
+	g.params.ReturnTokenIDs = g.params.Stream // its events have them
+	return s.addPrompts(g, []openai.Prompt{{Text: g.generate.Inputs}})
+}
+
 func (s *Server) prepareChat(g *generation) *apiError {
 	if len(g.chat.Messages) == 0 {
 		return badRequest("You must pass at least one message")
 	}
-	for i := range g.chat.Messages {
-		if m := &g.chat.Messages[i]; m.Parts > 0 {
-			return badRequest("%s is not a multimodal model", s.cfg.Model)
-		} else if m.Role == "" {
+	if fail := s.planAnswer(g, &g.chat); fail != nil {
+		return fail
+	}
+	return s.addChat(g, &g.chat)
+}
+
+// addChat adds the sequences of a chat's messages.
+func (s *Server) addChat(g *generation, chat *openai.ChatRequest) *apiError {
+	for i := range chat.Messages {
+		m := &chat.Messages[i]
+		if m.Role == "" {
 			return badRequest("messages[%d].role: Field required", i)
+		}
+		if m.Parts > len(m.Media) {
+			return badRequest("messages[%d].content: Unknown part type, expected text, image_url, input_audio, audio_url, video_url or file", i)
 		}
 	}
 	g.prompts = 1
-	g.tokens = s.chatTokens(g.tokens[:0], &g.chat)
+	var fail *apiError
+	if g.tokens, g.media, fail = s.chatTokens(g.tokens[:0], g.media[:0], chat); fail != nil {
+		return fail
+	}
 	return s.addPrompt(g, g.tokens)
 }
 
-// chatTokens appends the tokens of a chat: the special ones, the tools, then
-// the messages' words. Roles cost nothing beyond the template's constant.
-func (s *Server) chatTokens(dst []uint32, chat *openai.ChatRequest) []uint32 {
-	dst = s.tok.head(dst, s.cfg.BOSTokens+s.cfg.ChatTemplateTokens)
-	if chat.Tools != nil {
-		dst = s.tok.append(dst, string(chat.Tools))
-	}
-	for i := range chat.Messages {
-		dst = s.tok.append(dst, chat.Messages[i].Content)
-	}
-	return dst
-}
-
-func (s *Server) checkTokens(tokens []uint32) *apiError {
-	for _, id := range tokens {
-		if id >= s.tok.vocab {
-			return badRequest("Token id %d is out of vocabulary", id)
-		}
-	}
-	return nil
-}
-
-// addPrompt adds the sequences of one prompt to the call.
-func (s *Server) addPrompt(g *generation, tokens []uint32) *apiError {
-	maxTokens, target, finish, fail := s.outputLength(g, len(tokens))
-	if fail != nil {
-		return fail
-	}
-	chain := s.engine.chain()
-	if g.params.CacheSalt != "" {
-		if err := chain.SetExtra([]any{"cache_salt", g.params.CacheSalt}); err != nil {
-			return badRequest("%v", err)
-		}
-	}
-	hashes := make([]uint64, 0, (len(tokens)+min(target, 1024))/s.cfg.BlockSize+1)
-	first := min(len(tokens), s.cfg.BlockSize)
-	hashes = chain.Append(hashes, tokens[:first])
-	if first == s.cfg.BlockSize {
-		_ = chain.SetExtra() // the salt is in the first block only
-	}
-	hashes = chain.Append(hashes, tokens[first:])
-	seed := chain.Event()
-	for _, id := range tokens[len(tokens)-chain.Pending():] {
-		seed = (seed ^ uint64(id)) * 0x9e3779b97f4a7c15
-	}
-	for i := range int(g.params.N) {
-		q := &sequence{call: g.call, index: len(g.call.seqs), promptLen: len(tokens), target: target,
-			maxTokens: maxTokens, choices: int(g.params.N), finish: finish, textLen: -1, seed: seed + uint64(i)*0xd1342543de82ef95,
-			hashes: hashes, chain: chain}
-		if i > 0 {
-			q.hashes = append(make([]uint64, 0, cap(hashes)), hashes...)
-			q.chain = s.engine.chain()
-			q.chain.CopyFrom(chain)
-		}
-		if g.params.ReturnTokenIDs {
-			q.promptIDs = append([]uint32{}, tokens...)
-		}
-		q.times.arrived = time.Now()
-		q.cached.Store(-1)
-		s.applyStop(g, q)
-		g.call.seqs = append(g.call.seqs, q)
-	}
-	return nil
-}
-
-// outputLength finds how many tokens the answers to a prompt of n tokens may
-// have, how many they will have, and why they end there.
-func (s *Server) outputLength(g *generation, n int) (maxTokens, target int, finish string, fail *apiError) {
-	p := g.params
-	room := s.cfg.MaxModelLen - n
-	switch {
-	case n == 0:
-		return 0, 0, "", badRequest("The decoder prompt cannot be empty")
-	case room < 1:
-		return 0, 0, "", badRequest("This model's maximum context length is %d tokens. However, your prompt contains %d input tokens. "+
-			"Please reduce the length of the input prompt.", s.cfg.MaxModelLen, n)
-	case p.MaxTokens != openai.Unset && p.MaxTokens > int64(room):
-		return 0, 0, "", badRequest("This model's maximum context length is %d tokens. However, you requested %d output tokens and your prompt contains "+
-			"%d input tokens, for a total of %d tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
-			s.cfg.MaxModelLen, p.MaxTokens, n, p.MaxTokens+int64(n))
-	case p.MaxTokens != openai.Unset:
-		return int(p.MaxTokens), int(p.MaxTokens), finishLength, nil
-	case g.api == openai.Completions:
-		m := min(max(defaultMaxTokens, int(min(p.MinTokens, int64(room)))), room)
-		return m, m, finishLength, nil
-	}
-	target = max(s.cfg.AnswerTokens, int(min(p.MinTokens, int64(room))))
-	if p.IgnoreEOS || target >= room {
-		return room, room, finishLength, nil
-	}
-	return room, target, finishStop, nil
-}
+// maxKept is the largest buffer that a work keeps for another request, in bytes.
+const maxKept = 1 << 20
 
 // recycle gives the work back for another request, without its call, which the
-// engine may still hold.
+// engine may still hold, and without what would keep much memory alive.
 func (g *generation) recycle() {
 	g.call = nil
+	if cap(g.body) > maxKept || cap(g.out) > maxKept || cap(g.text) > maxKept || cap(g.tokens) > maxKept/4 {
+		return
+	}
+	g.form, g.history, g.plan = transcription{}, nil, answerPlan{}
 	generations.Put(g)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"strconv"
 
@@ -19,10 +20,16 @@ const version = "0.32.0"
 // routes binds the API. The mux itself answers 404 and 405.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/completions", s.generation(openai.Completions))
-	mux.HandleFunc("POST /v1/chat/completions", s.generation(openai.Chat))
+	for _, api := range openai.APIs() {
+		mux.HandleFunc("POST "+api.Path(), s.generation(api))
+	}
+	for _, path := range []string{"/rerank", "/v2/rerank"} {
+		mux.HandleFunc("POST "+path, s.generation(openai.Rerank))
+	}
 	mux.HandleFunc("GET /v1/models", s.models)
-	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
+	for _, path := range []string{"GET /health", "GET /ping", "POST /ping"} {
+		mux.HandleFunc(path, func(http.ResponseWriter, *http.Request) {})
+	}
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, []byte(`{"version":"`+version+`"}`))
 	})
@@ -33,17 +40,6 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("POST /tokenize", s.tokenize)
 	mux.HandleFunc("POST /detokenize", s.detokenize)
 	return mux
-}
-
-// models lists the one model.
-func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
-	b := openai.AppendQuoted([]byte(`{"object":"list","data":[{"id":`), s.cfg.Model)
-	b = append(b, `,"object":"model","created":`...)
-	b = strconv.AppendInt(b, s.started.Unix(), 10)
-	b = openai.AppendQuoted(append(b, `,"owned_by":"retrace","root":`...), s.cfg.Model)
-	b = append(b, `,"parent":null,"max_model_len":`...)
-	b = strconv.AppendInt(b, int64(s.cfg.MaxModelLen), 10)
-	writeJSON(w, http.StatusOK, append(b, `}]}`...))
 }
 
 // tokenizeAnswer is the answer of /tokenize.
@@ -84,7 +80,11 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 			writeError(w, badRequest("%v", err))
 			return
 		}
-		a.Tokens = s.chatTokens(a.Tokens, &chat)
+		var fail *apiError
+		if a.Tokens, _, fail = s.chatTokens(a.Tokens, nil, &chat); fail != nil {
+			writeError(w, fail)
+			return
+		}
 	default:
 		writeError(w, badRequest("either prompt or messages must be given"))
 		return
@@ -141,7 +141,9 @@ func readBody(r *http.Request, buf []byte) ([]byte, *apiError) {
 	if n := r.ContentLength; n > maxBody {
 		return buf, tooLarge()
 	} else if n >= int64(cap(buf)) {
-		buf = make([]byte, 0, n+1) // one more, to see the end without growing
+		// One more, to see the end without growing; of a large body the client
+		// must first send some.
+		buf = make([]byte, 0, min(n+1, maxKept))
 	}
 	buf = buf[:0]
 	for {
@@ -160,6 +162,24 @@ func readBody(r *http.Request, buf []byte) ([]byte, *apiError) {
 			return buf, badRequest("read body: %v", err)
 		}
 	}
+}
+
+// unsupported is a 415 as vLLM words it.
+func unsupported(expected string) *apiError {
+	return &apiError{http.StatusUnsupportedMediaType, "BadRequestError", "Unsupported Media Type: Only '" + expected + "' is allowed"}
+}
+
+// checkContent refuses a body that says that it is no JSON. One that says
+// nothing is taken.
+func checkContent(r *http.Request) *apiError {
+	h := r.Header["Content-Type"]
+	if len(h) == 0 || h[0] == "application/json" {
+		return nil
+	}
+	if kind, _, err := mime.ParseMediaType(h[0]); err != nil || kind != "application/json" {
+		return unsupported("application/json")
+	}
+	return nil
 }
 
 func tooLarge() *apiError {

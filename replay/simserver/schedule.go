@@ -1,6 +1,9 @@
 package simserver
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // plan is what one step computes.
 type plan struct {
@@ -10,9 +13,10 @@ type plan struct {
 	first    bool // the engine was idle before
 }
 
-// plan schedules the next step as vLLM does: first the running sequences in
-// the order of their admission, then, where none had to be preempted, the
-// waiting ones, while the budget of tokens, the batch and the cache allow.
+// plan schedules the next step as vLLM does under its priority policy, which
+// is first come first served among equals: first the running sequences in the
+// order of their admission, then, where none had to be preempted, the waiting
+// ones, while the budget of tokens, the batch and the cache allow.
 func (e *engine) plan() plan {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -24,17 +28,23 @@ func (e *engine) plan() plan {
 	for i := 0; i < len(e.running) && budget > 0; i++ {
 		s := e.running[i]
 		need := min(s.known()-s.computed, budget)
-		for !e.extend(s, need) {
+		kept := true
+		for kept && !e.extend(s, need) {
 			preempted = true
-			victim := e.running[len(e.running)-1]
-			e.preempt(victim)
-			if victim == s {
-				break
+			v := e.victim()
+			if v < i { // it was planned before: its tokens are free again
+				budget += e.running[v].step
+				p.remove(e.running[v])
+				i--
 			}
+			kept = e.running[v] != s
+			e.preempt(v)
 		}
-		if i < len(e.running) {
+		if kept {
 			budget -= need
 			p.add(s, need)
+		} else {
+			i--
 		}
 	}
 	for !preempted && budget > 0 && len(e.running) < e.cfg.MaxBatch && e.waiting.len() > 0 {
@@ -58,11 +68,39 @@ func (e *engine) plan() plan {
 func (p *plan) add(s *sequence, need int) {
 	s.step = need
 	p.tokens += need
-	if need == 1 && s.output > 0 && s.computed >= s.promptLen {
+	if s.decodes() {
 		p.decoding++
 	} else {
 		p.prefill += need
 	}
+}
+
+// remove takes a sequence out of the plan again.
+func (p *plan) remove(s *sequence) {
+	p.tokens -= s.step
+	if s.decodes() {
+		p.decoding--
+	} else {
+		p.prefill -= s.step
+	}
+}
+
+// decodes says whether the sequence's part of the step is one more token after
+// the first.
+func (s *sequence) decodes() bool {
+	return s.step == 1 && s.output > 0 && s.computed >= s.promptLen
+}
+
+// victim is the place of the running sequence that is preempted first: of the
+// highest priority number, the one admitted last.
+func (e *engine) victim() int {
+	v := len(e.running) - 1
+	for i := v - 1; i >= 0; i-- {
+		if e.running[i].priority > e.running[v].priority {
+			v = i
+		}
+	}
+	return v
 }
 
 // extend takes the blocks that need more tokens of a running sequence want.
@@ -113,10 +151,12 @@ func (e *engine) blocksFor(tokens int) int {
 	return (tokens + e.cfg.BlockSize - 1) / e.cfg.BlockSize
 }
 
-// preempt sends the last running sequence back to the head of the line. Its
-// blocks are free at once; it will recompute what the cache has lost by then.
-func (e *engine) preempt(s *sequence) {
-	e.running = e.running[:len(e.running)-1]
+// preempt sends a running sequence back to the head of the line, or of those
+// of its priority. Its blocks are free at once; it will recompute what the
+// cache has lost by then.
+func (e *engine) preempt(i int) {
+	s := e.running[i]
+	e.running = slices.Delete(e.running, i, i+1)
 	e.release(s)
 	s.preempted++
 	e.stats.preemptions++
@@ -198,8 +238,12 @@ func (e *engine) complete(now time.Time) {
 // produce makes one token, and ends the sequence with its last.
 func (e *engine) produce(s *sequence, now time.Time) {
 	if s.chain != nil {
-		token := [1]uint32{e.tok.ids[e.tok.output(s.seed, s.output)]}
+		token := [1]uint32{s.tokenID(e.tok, s.output)}
 		s.hashes = s.chain.Append(s.hashes, token[:])
+		if s.keyed && s.chain.Pending() == 0 {
+			_ = s.chain.SetExtra(s.tailKeys...) // they were taken for the prompt
+			s.keyed = false
+		}
 	}
 	s.output++
 	e.stats.produced(s, now)

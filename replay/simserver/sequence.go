@@ -36,6 +36,12 @@ type sequence struct {
 	textLen   int    // bytes of output text to show; -1: all
 	seed      uint64 // of the output
 	promptIDs []uint32
+	priority  int64   // lower is earlier
+	lead      int     // reasoning tokens before the answer
+	script    *script // the answer's text where it is not free words
+	pooled    bool    // no tokens are wanted, only that the prompt is computed
+	tailKeys  []any   // extra keys of the blocks after the one that is open
+	keyed     bool    // the open block has extra keys of its own
 
 	hashes    []uint64       // of all full blocks known so far
 	chain     *hashing.Chain // hashes the tokens to come
@@ -55,6 +61,14 @@ type sequence struct {
 // sequenceTimes are the moments of a sequence's life that metrics need.
 type sequenceTimes struct {
 	arrived, scheduled, first, last time.Time
+}
+
+// tokenID is the id of the i-th output token.
+func (s *sequence) tokenID(t *tokenizer, i int) uint32 {
+	if s.script != nil && i >= s.lead {
+		return t.id([]byte(s.script.piece(i - s.lead)))
+	}
+	return t.ids[t.output(s.seed, i)]
 }
 
 // known is the number of tokens that the sequence has: prompt and output.

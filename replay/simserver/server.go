@@ -21,6 +21,8 @@ type Server struct {
 	started time.Time
 	number  atomic.Uint64 // generation requests so far
 
+	responses responseStore
+
 	entry    sync.Mutex // orders the entry of handlers and the closing
 	handlers sync.WaitGroup
 	closing  chan struct{}

@@ -131,7 +131,7 @@ func TestErrors(t *testing.T) {
 		{"unknown model", chat, `{"model":"m","messages":[]}`, 404, "The model `m` does not exist."},
 		{"no messages", chat, `{"messages":[]}`, 400, "at least one message"},
 		{"no role", chat, `{"messages":[{"content":"x"}]}`, 400, "messages[0].role"},
-		{"image", chat, `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, 400, "multimodal"},
+		{"image without a reference", chat, `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, 400, "Unknown part type"},
 		{"tokenize nothing", "/tokenize", `{}`, 400, "either prompt or messages"},
 		{"tokenize bad JSON", "/tokenize", `[`, 400, ""},
 		{"tokenize bad messages", "/tokenize", `{"messages":5}`, 400, "messages"},

@@ -13,7 +13,9 @@ const fingerprint = "retrace-sim"
 type streamer struct {
 	s       *Server
 	g       *generation
-	write   *openai.ResponseWriter
+	write   eventWriter
+	chunk   openai.Chunk // the next to be written
+	calls   [1]openai.Call
 	flush   http.Flusher
 	sent    []progress
 	left    int // choices without their last token
@@ -31,31 +33,34 @@ type progress struct {
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, g *generation) {
 	w.Header()["Content-Type"] = contentEvents
 	w.Header()["Transfer-Encoding"] = chunked
-	st := &streamer{s: s, g: g, write: openai.NewResponseWriter(g.api, g.id, s.cfg.Model, g.created),
+	st := &streamer{s: s, g: g, write: s.newEvents(g),
 		sent: make([]progress, len(g.call.seqs)), left: len(g.call.seqs)}
 	st.flush, _ = w.(http.Flusher)
 	for _, q := range g.call.seqs {
 		st.strike += q.target / 2
 	}
+	g.out = st.write.begin(g.out[:0])
 	if !s.cfg.instant() && st.flush != nil {
-		w.WriteHeader(http.StatusOK)
+		_, _ = w.Write(g.out)
+		g.out = g.out[:0]
 		st.flush.Flush()
 	}
 	for st.left > 0 {
 		if !s.await(r, g) {
 			return
 		}
-		g.out = st.appendNew(g.out[:0])
+		g.out = st.appendNew(g.out)
 		if g.fault != "" && st.emitted >= st.strike && st.fail(w, r) {
 			return
 		}
 		if st.left == 0 {
-			g.out = st.appendEnd(g.out)
+			g.out = st.write.end(g.out, g.fault != "no_done")
 		}
 		if _, err := w.Write(g.out); err != nil {
 			s.engine.drop(g.call)
 			return
 		}
+		g.out = g.out[:0]
 		if st.left > 0 && st.flush != nil {
 			st.flush.Flush()
 		}
@@ -84,8 +89,9 @@ func (st *streamer) appendNew(dst []byte) []byte {
 		if at.tokens == shown {
 			continue
 		}
-		if at.tokens == 0 && st.g.api == openai.Chat {
-			dst = st.write.AppendRole(dst, &openai.Chunk{Index: q.index, PromptIDs: q.promptIDs, Usage: st.usage(q, 0)})
+		if at.tokens == 0 {
+			st.chunk = openai.Chunk{Index: q.index, PromptIDs: q.promptIDs, Usage: st.usage(q, 0)}
+			dst = st.write.open(dst, &st.chunk)
 		}
 		for at.tokens < shown {
 			if st.g.fault != "" && st.emitted >= st.strike && st.g.fault != "no_done" && st.g.fault != "badjson" {
@@ -102,14 +108,28 @@ func (st *streamer) appendNew(dst []byte) []byte {
 
 // appendToken appends the event of one token.
 func (st *streamer) appendToken(dst []byte, q *sequence, at *progress) []byte {
-	g, s := st.g, st.s
-	c := openai.Chunk{Index: q.index}
-	g.text, at.text = s.appendText(g.text[:0], g, q, textPart{at.tokens, at.tokens + 1, at.text})
-	c.Text = g.text
+	g, s, i := st.g, st.s, at.tokens
+	st.chunk = openai.Chunk{Index: q.index}
+	c := &st.chunk
+	switch {
+	case i < q.lead:
+		g.text = s.appendWord(g.text[:0], g.api, q, i)
+		c.Reasoning = g.text
+	case q.script != nil && q.script.call != nil:
+		g.text = s.appendWord(g.text[:0], g.api, q, i)
+		st.calls[0] = openai.Call{Arguments: g.text}
+		if i == q.lead {
+			st.calls[0].ID, st.calls[0].Name = q.script.call.ID, q.script.call.Name
+		}
+		c.Tools = st.calls[:]
+	default:
+		g.text, at.text = s.appendText(g.text[:0], g, q, textPart{i, i + 1, at.text})
+		c.Text = g.text
+	}
 	if g.params.ReturnTokenIDs {
-		g.ids = append(g.ids[:0], s.tok.ids[s.tok.output(q.seed, at.tokens)])
+		g.ids = append(g.ids[:0], q.tokenID(s.tok, i))
 		c.TokenIDs = g.ids
-		if at.tokens == 0 {
+		if i == 0 {
 			c.PromptIDs = q.promptIDs
 		}
 	}
@@ -119,7 +139,7 @@ func (st *streamer) appendToken(dst []byte, q *sequence, at *progress) []byte {
 		c.Finish, c.Stop = q.finish, q.stop
 	}
 	c.Usage = st.usage(q, at.tokens)
-	return st.write.AppendChunk(dst, &c)
+	return st.write.chunk(dst, c, i)
 }
 
 // usage is the running usage of one choice, nil where it is not wanted.
@@ -132,27 +152,24 @@ func (st *streamer) usage(q *sequence, output int) *openai.Usage {
 	return &u
 }
 
-// appendEnd appends what follows the last token.
-func (st *streamer) appendEnd(dst []byte) []byte {
-	if st.g.params.IncludeUsage {
-		dst = st.write.AppendUsage(dst, &openai.Tail{Usage: st.g.usage(), Fingerprint: fingerprint})
-	}
-	if st.g.fault == "no_done" {
-		return dst
-	}
-	return openai.AppendDone(dst)
-}
-
 // usage is the whole usage of a finished call: each prompt counts once.
 func (g *generation) usage() openai.Usage {
 	u := openai.NoUsage()
 	u.Prompt, u.Completion, u.Cached = 0, 0, 0
 	for i, q := range g.call.seqs {
-		u.Completion += int64(q.target)
+		if !q.pooled {
+			u.Completion += int64(q.target)
+		}
 		if int64(i)%g.params.N == 0 {
 			u.Prompt += int64(q.promptLen)
 			u.Cached += q.cached.Load()
 		}
+		if q.lead > 0 || g.api == openai.Responses {
+			u.Reasoning = max(u.Reasoning, 0) + int64(q.lead)
+		}
+	}
+	for i := range g.media {
+		u.Media = max(u.Media, 0) + int64(g.media[i].to-g.media[i].from)
 	}
 	u.Total = u.Prompt + u.Completion
 	return u

@@ -14,7 +14,7 @@ func (s *Server) applyStop(g *generation, q *sequence) {
 	}
 	var text strings.Builder
 	var piece []byte
-	for i := range q.target {
+	for i := q.lead; i < q.target; i++ {
 		piece = s.appendWord(piece[:0], g.api, q, i)
 		text.Write(piece)
 		if int64(i) < g.params.MinTokens {
@@ -32,15 +32,19 @@ func (s *Server) applyStop(g *generation, q *sequence) {
 
 // appendWord appends the text of the i-th token of an answer. A completion
 // goes on from its prompt, so each word has a space before it; a chat's answer
-// begins with its first word.
+// begins with its first word, and so does what follows its reasoning.
 func (s *Server) appendWord(dst []byte, api openai.API, q *sequence, i int) []byte {
-	if i > 0 || api == openai.Completions {
+	if q.script != nil && i >= q.lead {
+		return append(dst, q.script.piece(i-q.lead)...)
+	}
+	if i > 0 && i != q.lead || api == openai.Completions || api == openai.Invocations {
 		dst = append(dst, ' ')
 	}
 	return append(dst, s.tok.words[s.tok.output(q.seed, i)]...)
 }
 
-// appendText appends the shown text of the output tokens from one to another.
+// appendText appends the shown text of the output tokens from one to another,
+// all of them behind the reasoning.
 // at is the length of the text before them; the new length is returned.
 func (s *Server) appendText(dst []byte, g *generation, q *sequence, part textPart) ([]byte, int) {
 	start := len(dst)

@@ -96,10 +96,13 @@ func (t *tokenizer) append(dst []uint32, text string) []uint32 {
 }
 
 // output is the i-th token of the answer of the given seed, as an index into
-// words and ids: a hash of both (splitmix64's finaliser).
-func (t *tokenizer) output(seed uint64, i int) int {
+// words and ids: a hash of both.
+func (t *tokenizer) output(seed uint64, i int) int { return int(mix(seed, i) % outputWords) }
+
+// mix is the i-th number drawn from a seed (splitmix64, Steele et al. 2014).
+func mix(seed uint64, i int) uint64 {
 	x := seed + uint64(i+1)*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return int((x ^ x>>31) % outputWords)
+	return x ^ x>>31
 }
