@@ -20,6 +20,7 @@ import (
 type options struct {
 	listen string
 	faults string
+	models []string
 	grace  time.Duration
 	config simserver.Config
 }
@@ -32,6 +33,8 @@ var flagNames = map[string]string{
 	"block size": "--block-size", "cache blocks": "--cache-blocks", "max model len": "--max-model-len",
 	"max batch": "--max-batch", "max batch tokens": "--max-batch-tokens", "vocab size": "--vocab-size",
 	"bos tokens": "--bos-tokens", "chat template tokens": "--chat-template-tokens", "answer tokens": "--answer-tokens",
+	"reasoning tokens": "--reasoning-tokens", "image tokens": "--image-tokens", "video tokens": "--video-tokens", "file tokens": "--file-tokens",
+	"audio tokens per second": "--audio-tokens-per-s", "model names": "--model, --lora",
 	"prefill tokens per second": "--prefill-tokens-per-s", "decode step": "--decode-step", "batch slowdown": "--batch-slowdown",
 }
 
@@ -43,7 +46,9 @@ func (o *options) bind() *pflag.FlagSet {
 	f := pflag.NewFlagSet("trace-sim", pflag.ContinueOnError)
 	f.SortFlags = false
 	f.StringVar(&o.listen, "listen", defaultListen, "`HOST:PORT`: where to listen; port 0 picks a free one")
-	f.StringVar(&c.Model, "model", c.Model, "`NAME`: of the model")
+	f.StringSliceVar(&o.models, "model", []string{c.Model}, "`NAMES`: of the model, separated by commas; answers have the first")
+	f.Lookup("model").DefValue = c.Model // without pflag's brackets
+	f.StringSliceVar(&c.Adapters, "lora", nil, "`NAMES`: of LoRA adapters, separated by commas, each asked for as a model")
 	f.Float64Var(&c.PrefillTokensPerSecond, "prefill-tokens-per-s", c.PrefillTokensPerSecond, "`R`: speed of prefill; 0 or inf: no cost")
 	f.DurationVar(&c.DecodeStep, "decode-step", c.DecodeStep, "time of a step that decodes one sequence; 0: no cost")
 	f.Float64Var(&c.BatchSlowdown, "batch-slowdown", c.BatchSlowdown, "`X`: what each further decoding sequence adds to a step, as a part of --decode-step")
@@ -56,6 +61,12 @@ func (o *options) bind() *pflag.FlagSet {
 	f.IntVar(&c.BOSTokens, "bos-tokens", c.BOSTokens, "tokens put before every text prompt")
 	f.IntVar(&c.ChatTemplateTokens, "chat-template-tokens", c.ChatTemplateTokens, "tokens put before every chat, beside --bos-tokens")
 	f.IntVar(&c.AnswerTokens, "answer-tokens", c.AnswerTokens, "where a chat's answer ends that has no max_tokens")
+	f.IntVar(&c.ReasoningTokens, "reasoning-tokens", c.ReasoningTokens, "reasoning before the answers of chats and responses that ask for none of their own")
+	f.IntVar(&c.ImageTokens, "image-tokens", c.ImageTokens, "what an image costs in a prompt")
+	f.IntVar(&c.VideoTokens, "video-tokens", c.VideoTokens, "what a video costs")
+	f.IntVar(&c.FileTokens, "file-tokens", c.FileTokens, "what a file costs")
+	f.IntVar(&c.AudioTokensPerSecond, "audio-tokens-per-s", c.AudioTokensPerSecond, "what a second of sound costs")
+	f.BoolVar(&c.RequestMetrics, "per-request-metrics", false, "put vLLM's per-request metrics into answers")
 	f.StringVar(&o.faults, "faults", "", "`SPEC`: faults and their probabilities, as 429:0.1,cut:0.05 (kinds below)")
 	f.Uint64Var(&c.Seed, "seed", 0, "chooses the requests that faults befall")
 	f.DurationVar(&o.grace, "grace", 5*time.Second, "how long running requests may go on after a signal to stop")
@@ -74,9 +85,10 @@ func (o *options) validate() error {
 	if o.grace < 0 {
 		return fmt.Errorf("--grace: found %v, expected at least 0s", o.grace)
 	}
-	if o.config.Model == "" {
+	if len(o.models) == 0 || o.models[0] == "" {
 		return errors.New("--model: found nothing, expected a name")
 	}
+	o.config.Model, o.config.Aliases = o.models[0], o.models[1:]
 	if math.IsInf(o.config.PrefillTokensPerSecond, 1) {
 		o.config.PrefillTokensPerSecond = 0
 	}
@@ -115,6 +127,8 @@ func (o *options) zeroCounts() error {
 	}{
 		{"--cache-blocks", c.CacheBlocks}, {"--block-size", c.BlockSize}, {"--max-batch", c.MaxBatch},
 		{"--max-batch-tokens", c.MaxBatchTokens}, {"--vocab-size", c.VocabSize}, {"--answer-tokens", c.AnswerTokens},
+		{"--image-tokens", c.ImageTokens}, {"--video-tokens", c.VideoTokens}, {"--file-tokens", c.FileTokens},
+		{"--audio-tokens-per-s", c.AudioTokensPerSecond},
 	} {
 		if f.value == 0 {
 			return fmt.Errorf("%s: found 0, expected at least 1", f.flag)
@@ -139,9 +153,12 @@ over a model of its scheduler and KV cache, in real time, without a GPU.
 Usage:
   trace-sim [flags]
 
-It serves /v1/models, /v1/completions, /v1/chat/completions, /tokenize,
-/detokenize, /health, /version and /metrics (under vLLM's names). A token is a
-white-space separated word. A step takes
+It serves /v1/completions, /v1/chat/completions, /v1/responses, /v1/embeddings,
+/v1/rerank, /v1/audio/transcriptions, SageMaker's /invocations and
+/invocations-response-stream, /v1/models, /tokenize, /detokenize, /health, /ping,
+/version and /metrics (under vLLM's names); with media, tools, structured output,
+reasoning, priorities and adapters (docs/simserver.md). A token is a white-space
+separated word. A step takes
   a + b * prefill tokens + c * decoding sequences
 with a + c = --decode-step, c = --batch-slowdown * --decode-step and
 b = 1 / --prefill-tokens-per-s. The defaults are like an 8B model on one 80 GB GPU.
@@ -153,6 +170,7 @@ them at once.
 Examples:
   trace-sim
   trace-sim --listen 127.0.0.1:0 --decode-step 0 --prefill-tokens-per-s inf
+  trace-sim --model base --lora sql,chat --reasoning-tokens 64 --per-request-metrics
   trace-sim --cache-blocks 2048 --faults 429:0.1,cut:0.05,hang:0.01 --seed 7
 
 Flags:
