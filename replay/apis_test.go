@@ -560,3 +560,15 @@ func TestWantedOutputOfSeveralAnswers(t *testing.T) {
 		})
 	}
 }
+
+func TestDestination(t *testing.T) {
+	for _, c := range []struct{ run, own, want openai.API }{
+		{openai.Completions, openai.Chat, openai.Chat}, {openai.Chat, "", openai.Chat}, {openai.Chat, "strange", "strange"},
+		{openai.Invocations, openai.Chat, openai.Invocations}, {openai.InvocationsStream, openai.Invocations, openai.InvocationsStream},
+		{openai.Invocations, openai.Transcriptions, openai.Transcriptions}, {openai.Invocations, "strange", "strange"}, {openai.Invocations, "", openai.Invocations},
+	} {
+		if got := Destination(c.run, c.own); got != c.want {
+			t.Errorf("%s in a run of %s: got %s, want %s", c.own, c.run, got, c.want)
+		}
+	}
+}

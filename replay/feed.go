@@ -111,8 +111,8 @@ func (e *engine) planBody(j *job, r *record.Request) (why string) {
 
 // address says where a request goes, and as what.
 func (e *engine) address(j *job, r *record.Request, literal bool) {
-	if literal && r.API != "" {
-		j.api = openai.API(r.API)
+	if literal {
+		j.api = Destination(e.cfg.API, openai.API(r.API))
 	}
 	if !generates(j.api) {
 		j.output = record.Unknown

@@ -59,6 +59,17 @@ func formOf(api openai.API, body []byte) openai.API {
 	return shape
 }
 
+// Destination is where a body goes that is of the API own ("" where that is not
+// known) in a run of the API run: to its own, but to SageMaker's endpoints,
+// which take the bodies of all but forms, where the run is of one of them.
+func Destination(run, own openai.API) openai.API {
+	everyBody := run == openai.Invocations || run == openai.InvocationsStream
+	if own == "" || everyBody && own.Path() != "" && own != openai.Transcriptions {
+		return run
+	}
+	return own
+}
+
 // generates says whether an API's answers have a length that is asked for.
 func generates(api openai.API) bool {
 	return api != openai.Embeddings && api != openai.Rerank && api != openai.Transcriptions

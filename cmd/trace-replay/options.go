@@ -67,7 +67,7 @@ func (o *options) bind() *pflag.FlagSet {
 	f.StringVarP(&o.output, "output", "o", "", "`PATH`: write a recording there; default: none")
 	f.BoolVar(&o.force, "force", false, "overwrite an existing recording")
 	f.StringVar(&o.model, "model", "", "`NAME`: the model to ask for; default: the first of /v1/models")
-	f.StringVar(&o.api, "api", string(openai.Completions), "`NAME`: the API of generated prompts, "+apiNames()+"; a trace's bodies go to their own")
+	f.StringVar(&o.api, "api", string(openai.Completions), "`NAME`: the API of generated prompts, "+apiNames()+"; a trace's bodies go to their own, with either of invocations to that")
 	f.StringVar(&o.prompt, "prompt", "", "`tokens|text|literal`: what prompts are made of, literal being the trace's own bodies; default: literal where the trace has bodies, else tokens for completions and embeddings, text for the others")
 	f.StringVar(&o.salt, "salt", "", "`TEXT`: makes prompts differ from those of other runs")
 	f.BoolVar(&o.fresh, "fresh", false, "draw a salt at random and record it: for a server that is warm from an earlier run")

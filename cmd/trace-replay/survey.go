@@ -220,10 +220,7 @@ func (s *survey) apis(cfg *replay.Config) map[string]int64 {
 	generated := s.requests
 	if cfg.Prompt == replay.Literal {
 		for api, n := range s.byAPI {
-			if api == "" {
-				api = string(cfg.API)
-			}
-			all[api] += n
+			all[string(replay.Destination(cfg.API, openai.API(api)))] += n
 			generated -= n
 		}
 	}
@@ -250,12 +247,12 @@ func (s *survey) prompts(cfg *replay.Config) string {
 	}
 	var parts []string
 	for _, api := range slices.Sorted(maps.Keys(s.byAPI)) {
-		to := api
-		if to == "" {
-			to = string(cfg.API)
+		to := replay.Destination(cfg.API, openai.API(api))
+		part := plural.Of(s.byAPI[api], "body") + " to " + string(to)
+		if api != "" && string(to) != api {
+			part = plural.Of(s.byAPI[api], "body") + " of " + api + " to " + string(to)
 		}
-		part := plural.Of(s.byAPI[api], "body") + " to " + to
-		if !replay.Replays(openai.API(to)) {
+		if !replay.Replays(to) {
 			part += " (an API that is not replayed: not sent)"
 		}
 		parts = append(parts, part)
