@@ -3,17 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"slices"
 
 	"retrace/cmd/internal/cli"
 	"retrace/formats"
 )
-
-// missing are commands that this version does not have; a file of that name
-// can be given as ./NAME.
-var missing = []string{"bench-hash", "hash-blocks"}
 
 // run is the command as a function of its arguments and ends.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -43,11 +37,14 @@ func dispatch(ctx context.Context, args []string, s cli.Command) (losses []strin
 	if len(args) > 0 && args[0] == "compare" {
 		return compare(ctx, args[1:], s)
 	}
+	if len(args) > 0 && args[0] == "hash-blocks" {
+		return nil, hashBlocks(ctx, args[1:], s)
+	}
+	if len(args) > 0 && args[0] == "bench-hash" {
+		return benchHash(ctx, args[1:], s)
+	}
 	if len(args) > 0 && args[0] == "bench-cache" {
 		return benchCache(ctx, args[1:], s)
-	}
-	if len(args) > 0 && slices.Contains(missing, args[0]) {
-		return nil, cli.UsageError{Err: fmt.Errorf("unknown command %q", args[0])}
 	}
 	o := newOptions()
 	done, err := s.Parse(o.flags, args, func(w io.Writer) error { return usage(w, o) })

@@ -10,6 +10,8 @@ import (
 const usageHead = `Usage:
   trace-analyze [flags] FILE...
   trace-analyze compare [--json] A.rec B.rec
+  trace-analyze hash-blocks --algorithm NAME --block-size N [flags] [FILE]
+  trace-analyze bench-hash [flags]
   trace-analyze bench-cache [flags] TRACE
 
 Analyses a trace, or the recordings of one run, and prints tables, or with
