@@ -29,6 +29,25 @@ type chainPart struct {
 	used  int
 }
 
+// numberAll gives the number of the last of the blocks ids, which follow the
+// block parent one after the other.
+func (c *chain) numberAll(parent uint32, ids []uint64) uint32 {
+	for len(ids) > 0 {
+		n := uint32(c.ids.n)
+		parent = c.number(parent, ids[0])
+		ids = ids[1:]
+		if parent == n { // new, and so are all that follow it
+			c.ids.addAll(ids)
+			c.path.extend(len(ids))
+			return parent + uint32(len(ids))
+		}
+		for next := parent + 1; len(ids) > 0 && next < n && c.ids.at(int(next)) == ids[0] && c.path.follows(next); next++ {
+			parent, ids = next, ids[1:]
+		}
+	}
+	return parent
+}
+
 // number gives the number of the block id after the block parent.
 func (c *chain) number(parent uint32, id uint64) uint32 {
 	n := uint32(c.ids.n)

@@ -150,6 +150,25 @@ func TestMooncakeCurve(t *testing.T) {
 func BenchmarkMooncake(b *testing.B) {
 	s := readMooncake(b, 0)
 	warmup := s.WarmupRequests(0.5)
+	b.Run("Number", func(b *testing.B) {
+		ids := make([][]uint64, 0, s.Requests())
+		s.each(0, func(r *request) {
+			list := make([]uint64, len(r.blocks))
+			for i, n := range r.blocks {
+				list[i] = uint64(n)
+			}
+			ids = append(ids, list)
+		})
+		for b.Loop() {
+			t, _ := NewSequence(512)
+			for _, list := range ids {
+				if err := t.Add(list, 1, 1); err != nil {
+					b.Fatal(err)
+				}
+			}
+			t.Freeze()
+		}
+	})
 	b.Run("LRUAll", func(b *testing.B) {
 		for b.Loop() {
 			s.LRU(warmup)

@@ -19,6 +19,20 @@ func (l *list[T]) add(v T) {
 	l.n++
 }
 
+// addAll appends all of vs.
+func (l *list[T]) addAll(vs []T) {
+	for len(vs) > 0 {
+		if l.n == len(l.pages)*listPage {
+			l.pages = append(l.pages, make([]T, 0, listPage))
+		}
+		last := &l.pages[len(l.pages)-1]
+		n := min(listPage-len(*last), len(vs))
+		*last = append(*last, vs[:n]...)
+		l.n += n
+		vs = vs[n:]
+	}
+}
+
 func (l *list[T]) at(i int) T { return l.pages[i/listPage][i%listPage] }
 
 func (l *list[T]) ref(i int) *T { return &l.pages[i/listPage][i%listPage] }

@@ -78,7 +78,7 @@ func TestStackAgainstSlice(t *testing.T) {
 // walks them back.
 func TestChainAgainstMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var c chain
+		var c, bulk chain // the one numbers blocks singly, the other prompts
 		numbers := map[string]uint32{}
 		for range rapid.IntRange(1, 60).Draw(t, "prompts") {
 			ids := rapid.SliceOfN(rapid.OneOf(rapid.Uint64Range(0, 2), rapid.Uint64()), 1, 8).Draw(t, "ids")
@@ -97,8 +97,15 @@ func TestChainAgainstMap(t *testing.T) {
 				}
 				want = append(want, known)
 			}
+			if again := c.numberAll(root, ids); again != at || bulk.numberAll(root, ids) != at {
+				t.Fatalf("all of %v at once: got number %d, want %d", ids, again, at)
+			}
 			got := make([]uint32, len(ids))
 			c.path.walk(got, at)
+			if !slices.Equal(got, want) {
+				t.Fatalf("path back from %d: got %v, want %v", at, got, want)
+			}
+			bulk.path.walk(got, at)
 			if !slices.Equal(got, want) {
 				t.Fatalf("path back from %d: got %v, want %v", at, got, want)
 			}

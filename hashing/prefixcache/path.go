@@ -25,6 +25,16 @@ func (p *path) add(parent uint32) {
 	p.n++
 }
 
+// extend appends k blocks, each of which follows the one before it.
+func (p *path) extend(k int) {
+	end := p.n + uint32(k)
+	for p.jumps.n*64 < int(end) {
+		p.jumps.add(0)
+		p.before.add(uint32(p.to.n))
+	}
+	p.n = end
+}
+
 // parent is the predecessor of block n, root where it is the first of its prompt.
 func (p *path) parent(n uint32) uint32 {
 	word := p.jumps.at(int(n / 64))

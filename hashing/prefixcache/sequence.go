@@ -94,13 +94,10 @@ func (s *Sequence) AddIn(space int, ids []uint64, input, output int64) error {
 
 // number finds a prompt's last block, and how many there are.
 func (s *Sequence) number(from uint32, ids []uint64) (last uint32, n int) {
-	last = from
 	if s.group == 1 {
-		for _, id := range ids {
-			last = s.chain.number(last, id)
-		}
-		return last, len(ids)
+		return s.chain.numberAll(from, ids), len(ids)
 	}
+	last = from
 	fine := from
 	for i, id := range ids {
 		fine = s.fine.number(fine, id)
