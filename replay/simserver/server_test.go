@@ -55,7 +55,11 @@ func post(t testing.TB, c *http.Client, url, body string) (*http.Response, strin
 	return resp, string(b)
 }
 
-var created = regexp.MustCompile(`"created":\d+`)
+var created = regexp.MustCompile(`"(created|created_at)":\d+`)
+
+// chatTool is a chat that must call a tool.
+const chatTool = `{"messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"function","function":{"name":"g"}},` +
+	`"tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"g","parameters":{"const":{"city":"Oslo"}}}}]`
 
 // The bytes of answers, streamed and whole, for both APIs.
 func TestGoldenAnswers(t *testing.T) {
@@ -71,6 +75,18 @@ func TestGoldenAnswers(t *testing.T) {
 		{"chat_stream", "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello there"}],"max_completion_tokens":3,` + usage + `}`},
 		{"chat_stream_ids", "/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"max_tokens":1,"n":2,"stream":true,"return_token_ids":true}`},
 		{"not_found", "/v1/completions", `{"model":"gpt","prompt":"x"}`},
+		{"chat_reasoning", "/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"max_tokens":4,"reasoning_effort":"low","thinking_token_budget":2,` + usage + `}`},
+		{"chat_tool", "/v1/chat/completions", chatTool + `}`},
+		{"chat_tool_stream", "/v1/chat/completions", chatTool + `,"stream":true}`},
+		{"responses", "/v1/responses", `{"input":"hello there","max_output_tokens":3}`},
+		{"responses_stream", "/v1/responses", `{"input":[{"role":"user","content":[{"type":"input_text","text":"x"}]}],"max_output_tokens":3,"stream":true,"reasoning":{"effort":"minimal"},"thinking_token_budget":1}`},
+		{"responses_tool_stream", "/v1/responses", `{"input":"x","stream":true,"tools":[{"type":"function","name":"f","parameters":{"const":{"a":1}}}],"tool_choice":"required"}`},
+		{"embeddings", "/v1/embeddings", `{"input":["a b",  "c"],"dimensions":3}`},
+		{"embeddings_base64", "/v1/embeddings", `{"input":[1,2,3],"dimensions":2,"encoding_format":"base64"}`},
+		{"rerank", "/v1/rerank", `{"query":"q","documents":["a",{"text":"b c"}]}`},
+		{"invocations_tgi", "/invocations", `{"inputs":"one two","parameters":{"max_new_tokens":2,"details":true}}`},
+		{"invocations_tgi_stream", "/invocations-response-stream", `{"inputs":"one two","parameters":{"max_new_tokens":2}}`},
+		{"invocations_chat_stream", "/invocations-response-stream", `{"messages":[{"role":"user","content":"x"}],"max_tokens":1}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, client := started(t, cfg)
@@ -80,7 +96,7 @@ func TestGoldenAnswers(t *testing.T) {
 			got.WriteString(resp.Status + "\n")
 			_ = resp.Header.Write(&got)
 			got.WriteString("transfer-encoding: " + strings.Join(resp.TransferEncoding, ",") + "\n\n")
-			got.WriteString(created.ReplaceAllString(body, `"created":0`))
+			got.WriteString(created.ReplaceAllString(body, `"$1":0`))
 			golden(t, c.name, got.String())
 		})
 	}
