@@ -83,10 +83,10 @@ func (c *chain) add(parent uint32, id uint64) {
 	c.path.add(parent)
 }
 
-// grow makes room in a part for half as many blocks again.
+// grow makes room in a part for as many blocks again.
 func (c *chain) grow(p *chainPart) {
 	old := p.slots
-	p.slots = make([]uint32, max(16, len(old)+len(old)/2))
+	p.slots = make([]uint32, max(64, 2*len(old)))
 	for _, s := range old {
 		if s == 0 {
 			continue
