@@ -2,7 +2,10 @@ package openai
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 )
 
 // Channel says what kind of output a chunk brought.
@@ -69,6 +72,7 @@ type Stream struct {
 	failure string
 	failed  bool
 	broken  string
+	short   bool // what is broken is a whole answer that ends within its JSON
 }
 
 type choice struct {
@@ -126,12 +130,19 @@ func (s *Stream) FeedJSON(body []byte) {
 	s.events++
 	if err := s.chunk.Parse(body); err != nil {
 		s.broken = fmt.Sprintf("%v: found %q", err, Snippet(body))
+		s.short = endsWithin(body)
 		return
 	}
 	s.take(&s.chunk)
 	if s.chunk.HasChoices {
 		s.Done = true
 	}
+}
+
+// endsWithin says whether a text begins a JSON value and ends within it.
+func endsWithin(body []byte) bool {
+	var value json.RawMessage
+	return errors.Is(json.NewDecoder(bytes.NewReader(body)).Decode(&value), io.ErrUnexpectedEOF)
 }
 
 func (s *Stream) take(c *Piece) {
@@ -248,6 +259,8 @@ func (s *Stream) Verdict(end error) (Verdict, string) {
 	switch {
 	case s.failed:
 		return StreamError, "server sent an error: " + s.failure
+	case s.short:
+		return Truncated, "the answer ended within its JSON: " + s.broken
 	case s.broken != "":
 		return BadResponse, s.broken
 	case s.known == 0 && (s.Done || s.events > 0):

@@ -194,7 +194,11 @@ func TestStreamPlainJSON(t *testing.T) {
 		{`{"choices":[1]}`, BadResponse, Unknown},
 		{`[1]`, BadResponse, Unknown},
 		{`null`, BadResponse, Unknown},
-		{`{"choices":[`, BadResponse, Unknown},
+		{`{"choices":[`, Truncated, Unknown},
+		{`[{"generated_text":"x`, Truncated, Unknown},
+		{`{"choices":x`, BadResponse, Unknown},
+		{`tru`, Truncated, Unknown},
+		{``, BadResponse, Unknown},
 	} {
 		s := NewStream()
 		s.FeedJSON([]byte(c.body))
