@@ -26,8 +26,11 @@ type usage struct {
 	stdout, stderr []byte
 }
 
-// build compiles the commands, in their own module.
+// build compiles the commands, if any, in their own module.
 func build(ctx context.Context, o *options, commands []string) error {
+	if len(commands) == 0 {
+		return nil
+	}
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "retrace")
 	list.Stderr = o.stderr
 	root, err := list.Output()

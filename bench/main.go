@@ -45,6 +45,7 @@ var measurements = []measurement{
 	{"memory", "Memory: peak resident set", []string{"trace-convert", "trace-replay", "trace-sim"}, measureMemory},
 	{"replay", "Replay: lateness of sends", []string{"trace-replay", "trace-sim"}, measureReplay},
 	{"convert", "Convert, size and reading back", []string{"trace-convert"}, measureConvert},
+	{"hash", "Block hashes", nil, measureHash},
 	{"cache", "Cache curves", []string{"trace-analyze"}, measureCache},
 }
 
@@ -76,7 +77,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.Usage = func() {
-		fmt.Fprintf(stderr, "usage: go run . [flags] memory|replay|convert|cache|all ...\n\n")
+		fmt.Fprintf(stderr, "usage: go run . [flags] memory|replay|convert|cache|hash|all ...\n\n")
 		f.PrintDefaults()
 	}
 	data := os.Getenv("RETRACE_MOONCAKE")
@@ -97,14 +98,14 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	o.asked = f.Args()
 	switch {
 	case len(o.asked) == 0:
-		return nil, errors.New("say what to measure: memory, replay, convert, cache or all")
+		return nil, errors.New("say what to measure: memory, replay, convert, cache, hash or all")
 	case o.rounds < 1 || o.requests < 1 || o.span <= 0 || o.memoryRate <= 0:
 		return nil, errors.New("--rounds, --requests, --span and --memory-rate: want more than 0")
 	}
 	for _, name := range o.asked {
 		known := func(m measurement) bool { return m.name == name }
 		if name != "all" && !slices.ContainsFunc(measurements, known) {
-			return nil, fmt.Errorf("measure %q: want memory, replay, convert, cache or all", name)
+			return nil, fmt.Errorf("measure %q: want memory, replay, convert, cache, hash or all", name)
 		}
 	}
 	return o, nil
