@@ -93,6 +93,10 @@ func (e *engine) writeGauges(x *exposition) {
 	used := e.pool.Len() - e.pool.Free()
 	x.gauge("vllm:num_requests_running", "Number of requests in model execution batches.", float64(len(e.running)))
 	x.gauge("vllm:num_requests_waiting", "Number of requests waiting to be processed.", float64(waiting))
+	name := "vllm:num_requests_waiting_by_reason"
+	x.family(name, "gauge", "Number of requests waiting to be processed, by reason.")
+	x.sample(name, label("reason", "capacity"), float64(waiting))
+	x.sample(name, label("reason", "deferred"), 0)
 	x.gauge("vllm:kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage.", float64(used)/float64(e.pool.Len()))
 }
 
@@ -101,6 +105,13 @@ func (st *stats) writeCounters(x *exposition) {
 	x.counter("vllm:prefix_cache_hits_total", "Prefix cache hits, in terms of number of cached tokens.", st.hits)
 	x.counter("vllm:num_preemptions_total", "Cumulative number of preemption from the engine.", st.preemptions)
 	x.counter("vllm:prompt_tokens_total", "Number of prefill tokens processed.", st.promptTokens)
+	bySource := "vllm:prompt_tokens_by_source_total"
+	x.family(bySource, "counter", "Number of prompt tokens by source.")
+	x.sample(bySource, label("source", "local_compute"), float64(st.queries-st.hits))
+	x.sample(bySource, label("source", "local_cache_hit"), float64(st.hits))
+	x.sample(bySource, label("source", "external_kv_transfer"), 0)
+	x.counter("vllm:external_prefix_cache_queries_total", "External prefix cache queries, in terms of number of queried tokens.", 0)
+	x.counter("vllm:external_prefix_cache_hits_total", "External prefix cache hits, in terms of number of cached tokens.", 0)
 	x.counter("vllm:prompt_tokens_cached_total", "Number of cached prompt tokens (local + external).", st.hits)
 	name := "vllm:prompt_tokens_cached_by_source_total"
 	x.family(name, "counter", "Prefix-cache hit tokens by the cache tier that supplied them. Counted at admission.")
@@ -117,7 +128,7 @@ func (st *stats) writeCounters(x *exposition) {
 	for _, reason := range []struct {
 		name  string
 		count uint64
-	}{{finishStop, st.stopped}, {finishLength, st.lengthEnded}, {"abort", st.aborted}, {"error", 0}} {
+	}{{finishStop, st.stopped}, {finishLength, st.lengthEnded}, {"abort", st.aborted}, {"error", 0}, {"repetition", 0}} {
 		x.sample(name, label("finished_reason", reason.name), float64(reason.count))
 	}
 }
@@ -125,6 +136,7 @@ func (st *stats) writeCounters(x *exposition) {
 func (st *stats) writeHistograms(x *exposition) {
 	x.histogram("vllm:request_prompt_tokens", "Number of prefill tokens processed.", &st.promptSize)
 	x.histogram("vllm:request_generation_tokens", "Number of generation tokens processed.", &st.outputSize)
+	x.histogram("vllm:request_max_num_generation_tokens", "Histogram of maximum number of requested generation tokens.", &st.outputSize)
 	x.histogram("vllm:iteration_tokens_total", "Histogram of number of tokens per engine_step.", &st.iterationTokens)
 	x.histogram("vllm:request_params_n", "Histogram of the n request parameter.", &st.choices)
 	x.histogram("vllm:request_params_max_tokens", "Histogram of the max_tokens request parameter.", &st.maxTokens)

@@ -86,7 +86,9 @@ func (st *stats) produced(s *sequence, now time.Time) {
 		st.interToken.observe(now.Sub(s.times.last).Seconds())
 	}
 	s.times.last = now
-	st.generated++
+	if !s.pooled {
+		st.generated++
+	}
 }
 
 // finished counts a sequence that came to its end.
@@ -97,7 +99,9 @@ func (st *stats) finished(s *sequence, now time.Time) {
 		st.stopped++
 	}
 	st.promptSize.observe(float64(s.promptLen))
-	st.outputSize.observe(float64(s.output))
+	if !s.pooled {
+		st.outputSize.observe(float64(s.output))
+	}
 	st.maxTokens.observe(float64(s.maxTokens))
 	st.preemptionsEach.observe(float64(s.preempted))
 	st.choices.observe(float64(s.choices))
