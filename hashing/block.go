@@ -105,7 +105,11 @@ func (b *block) pickleTail(extra any) ([]byte, error) {
 // the block's own and change with the next call. There are none for a pickle
 // so long that it needs several frames.
 func serialise[T uint32 | uint64](b *block, parent *[maxDigest]byte, tokens []T) []byte {
-	copy(b.head[b.parent:], parent[:b.digest])
+	if b.digest == maxDigest {
+		*(*[maxDigest]byte)(b.head[b.parent:]) = *parent
+	} else {
+		copy(b.head[b.parent:], parent[:b.digest])
+	}
 	if !b.pickle {
 		start := prependTokens(b.buf, b.tokens, tokens) - headSize
 		*(*[headSize]byte)(b.buf[start:]) = b.head

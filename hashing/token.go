@@ -129,18 +129,23 @@ func appendTokens[T uint32 | uint64](buf []byte, at int, tokens []T) int {
 // appendRun writes tokens from w[0] on until one has more than 31 bits, and
 // returns how many and where they end.
 func appendRun[T uint32 | uint64](w *window, tokens []T) (done, end int) {
-	i := uint(0)
+	_ = w[0]
+	i := uint8(0)
 	for n, t := range tokens {
 		v := uint64(t)
-		if v >= 1<<31 {
-			return n, int(i & 255)
+		if v >= 1<<8 && v < 1<<31 {
+			short := uint64(int64(v-1<<16) >> 63) // all ones for two bytes, 0 for four
+			binary.LittleEndian.PutUint64(w[i:][:8], bits.RotateLeft64(v, 8)^opBinInt^short&(opBinInt^opBinInt2))
+			i += 5 + 2*uint8(short)
+			continue
 		}
-		short, byte1 := uint64(int64(v-1<<16)>>63), uint64(int64(v-1<<8)>>63) // all ones for at most two bytes, one byte
-		op := opBinInt ^ short&(opBinInt^opBinInt2) ^ byte1&(opBinInt2^opBinInt1)
-		binary.LittleEndian.PutUint64(w[i&255:][:8], bits.RotateLeft64(v, 8)^op)
-		i += uint(5 + 2*short + byte1)
+		if v >= 1<<31 {
+			return n, int(i)
+		}
+		w[i], w[int(i)+1] = opBinInt1, byte(v)
+		i += 2
 	}
-	return len(tokens), int(i & 255)
+	return len(tokens), int(i)
 }
 
 // appendLong appends LONG1: n, whose sign is in neg (all ones or 0), in two's

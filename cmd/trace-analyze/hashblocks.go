@@ -72,7 +72,7 @@ func (o *hashBlocksOptions) chain() (*hashing.Chain, error) {
 	}
 	seed := o.seed
 	if !o.flags.Changed("none-hash-seed") {
-		known := false
+		var known bool
 		if seed, known = alg.Seed(); !known {
 			return nil, fmt.Errorf("--algorithm %v needs --none-hash-seed: vLLM seeds it at random where PYTHONHASHSEED is unset, "+
 				"and then its hashes cannot be compared", alg)
