@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -115,6 +116,9 @@ func (b *bodies) size(j *job) int64 {
 	return int64(j.prompt.Tokens())*8 + 512
 }
 
+// bodyRoom is more than what a body's members take that are set.
+const bodyRoom = 512
+
 // append renders j's body, and says in j what it asks for.
 func (b *bodies) append(dst []byte, j *job) ([]byte, error) {
 	if j.source == nil {
@@ -138,7 +142,7 @@ func (b *bodies) append(dst []byte, j *job) ([]byte, error) {
 	if j.api == openai.Transcriptions {
 		return b.appendForm(dst, editMembers(nil, source, list, last, set))
 	}
-	return editMembers(dst, source, list, last, set), nil
+	return editMembers(slices.Grow(dst, len(source)+bodyRoom), source, list, last, set), nil
 }
 
 // members are the fields that a body gets beside its prompt. One with a nil
