@@ -24,6 +24,11 @@
 // 1970): under LRU a block is in a cache of c blocks exactly if fewer than c
 // distinct blocks were touched since its own last touch.
 //
-// VLLMPool is the block pool of a real engine, for simulated servers and for
-// the policy VLLM.
+// LRUReuses tells when and how far back each block was used before, Popularity
+// which blocks and prefixes most requests share, and IdealApart what sessions
+// would hit alone.
+//
+// VLLMPool is the block pool of a real engine, for simulated servers. The policy
+// VLLM has the same rules for one request at a time, without the engine's
+// blocks, and is tested against it.
 package prefixcache
