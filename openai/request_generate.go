@@ -59,7 +59,7 @@ func InvocationShape(body []byte) (API, error) {
 		if key == "input" && s.peek() == '[' && s.peekInside() == '{' {
 			has["items"] = true
 		}
-		has[key] = !(s.peek() == 'n')
+		has[key] = s.peek() != 'n'
 		return s.skip()
 	})
 	if err != nil {

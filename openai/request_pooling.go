@@ -26,12 +26,12 @@ func ParseEmbedding(body []byte, r *EmbeddingRequest) error {
 			r.Dimensions, err = s.integer(key)
 		case "encoding_format":
 			at := s.pos
-			format := ""
-			format, err = s.text(key)
+			format, err := s.text(key)
 			if err == nil && format != "" && format != "float" && format != "base64" {
 				err = &RequestError{Field: key, Offset: at, Found: clip(format), Expected: "float or base64"}
 			}
 			r.Base64 = format == "base64"
+			return err
 		default:
 			err = r.field(s, key)
 		}

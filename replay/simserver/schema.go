@@ -144,7 +144,7 @@ func (v *values) resolve(schema []byte, depth int) (keywords, error) {
 		return nil, errors.New("references lead nowhere")
 	}
 	k := keywords{}
-	if err := json.Unmarshal(schema, &k); err != nil { // true, or false
+	if json.Unmarshal(schema, &k) != nil || k == nil { // true, or false
 		return keywords{}, nil
 	}
 	var parts []json.RawMessage
