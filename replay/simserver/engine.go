@@ -33,6 +33,7 @@ type engine struct {
 	running []*sequence
 	spare   []*call
 	hits    []int32
+	token   [1]uint32 // the one just made
 	stats   stats
 }
 

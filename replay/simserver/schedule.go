@@ -238,8 +238,8 @@ func (e *engine) complete(now time.Time) {
 // produce makes one token, and ends the sequence with its last.
 func (e *engine) produce(s *sequence, now time.Time) {
 	if s.chain != nil {
-		token := [1]uint32{s.tokenID(e.tok, s.output)}
-		s.hashes = s.chain.Append(s.hashes, token[:])
+		e.token[0] = s.tokenID(e.tok, s.output)
+		s.hashes = s.chain.Append(s.hashes, e.token[:])
 		if s.keyed && s.chain.Pending() == 0 {
 			_ = s.chain.SetExtra(s.tailKeys...) // they were taken for the prompt
 			s.keyed = false
