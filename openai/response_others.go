@@ -152,7 +152,8 @@ type Generated struct {
 	Finish string
 	// Tokens and Prefill count the output and the prompt.
 	Tokens, Prefill int64
-	// Seed is null in the answer; Details says whether the counts are wanted.
+	// Details says whether a whole answer has the counts; a stream's last event
+	// always has.
 	Details bool
 }
 

@@ -144,8 +144,11 @@ func (v *values) resolve(schema []byte, depth int) (keywords, error) {
 		return nil, errors.New("references lead nowhere")
 	}
 	k := keywords{}
-	if json.Unmarshal(schema, &k) != nil || k == nil { // true, or false
-		return keywords{}, nil
+	if text := bytes.TrimSpace(schema); len(text) == 0 || text[0] != '{' { // true, or false
+		return k, nil
+	}
+	if err := json.Unmarshal(schema, &k); err != nil {
+		return nil, fmt.Errorf("read the JSON schema: %w", err)
 	}
 	var parts []json.RawMessage
 	if raw, ok := k["$ref"]; ok {

@@ -70,11 +70,11 @@ func (s *Server) planAnswer(g *generation, chat *openai.ChatRequest) *apiError {
 			return nil
 		}
 	}
-	make, err := constraintOf(&g.params.Structured)
+	text, err := constraintOf(&g.params.Structured)
 	if err != nil {
 		return badRequest("%v", err)
 	}
-	g.plan.constraint = make
+	g.plan.constraint = text
 	kind := g.params.Structured.Kind
 	g.plan.filled = kind == openai.JSONSchema || kind == openai.JSONObject
 	return nil
