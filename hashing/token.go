@@ -17,12 +17,12 @@ const run = 48
 // window is what a kernel writes into: run tokens of five bytes each from or to
 // index 256, and what is written beyond an id's end or before its beginning
 // and written over by the next one.
-type window = [256 + 8]byte
+type window = [256 + 16]byte
 
 // What prependTokens needs before the tokens and behind them.
 const (
 	cborRoom     = 256
-	cborSlack    = 8
+	cborSlack    = 16
 	maxCBORToken = 9
 )
 
@@ -50,51 +50,60 @@ func prependTokens[T uint32 | uint64](buf []byte, end int, tokens []T) int {
 
 // prependRun writes tokens so that they end before w[256], from the last one
 // until one has more than 32 bits, and returns how many are left and where
-// what it wrote begins. Two at a time: that is a tenth faster than one.
+// what it wrote begins.
+//
+// In pairs they cost a quarter less than one by one: there the index moves by
+// what the two differ from ten bytes, which saves an instruction at each place.
 func prependRun[T uint32 | uint64](w *window, tokens []T) (left, at int) {
 	_ = w[0]
-	i := uint8(252) // the next token ends before w[i+4]
-	n := len(tokens)
-	for n > 0 {
-		for ; n > 1; n -= 2 {
-			b, a := uint64(tokens[n-1]), uint64(tokens[n-2])
-			if !usual(b) || !usual(a) {
+	i := uint8(256 - 10) // the next token ends before w[i+10]
+	for len(tokens) > 0 {
+		for len(tokens) >= 2 {
+			b, a := uint64(tokens[len(tokens)-1]), uint64(tokens[len(tokens)-2])
+			if b < 1<<8 || a < 1<<8 || (a|b)>>32 != 0 {
 				break
 			}
-			i = prependUsual(w, i, b)
-			i = prependUsual(w, i, a)
+			short := int64(b-1<<16) >> 63 // -1 for two bytes, 0 for four
+			binary.BigEndian.PutUint32(w[int(i)+6:][:4], uint32(b))
+			i -= uint8(short + short)
+			w[int(i)+5] = byte(short + (cborUint | 26))
+			short = int64(a-1<<16) >> 63
+			binary.BigEndian.PutUint32(w[int(i)+1:][:4], uint32(a))
+			i -= uint8(short + short)
+			w[i] = byte(short + (cborUint | 26))
+			i -= 10
+			tokens = tokens[:len(tokens)-2]
 		}
-		for range min(n, 2) {
-			v := uint64(tokens[n-1])
-			switch {
-			case v >= 1<<32:
-				return n, int(i) + 4
-			case usual(v):
-				i = prependUsual(w, i, v)
-			default:
-				i--
-				w[int(i)+4] = byte(v)
-				if v >= 24 {
-					i--
-					w[int(i)+4] = cborUint | 24
-				}
+		for range min(len(tokens), 2) {
+			v := uint64(tokens[len(tokens)-1])
+			if v >= 1<<32 {
+				return len(tokens), int(i) + 10
 			}
-			n--
+			i = prependOne(w, i, v)
+			tokens = tokens[:len(tokens)-1]
 		}
 	}
-	return 0, int(i) + 4
+	return 0, int(i) + 10
 }
 
-// usual says whether an id has three or five bytes.
-func usual(v uint64) bool { return v >= 1<<8 && v < 1<<32 }
-
-// prependUsual writes one such id.
-func prependUsual(w *window, i uint8, v uint64) uint8 {
-	short := uint8(int64(v-1<<16) >> 63) // all ones for two bytes, 0 for four
-	binary.BigEndian.PutUint32(w[i:][:4], uint32(v))
-	i -= 5 + 2*short
-	w[int(i)+4] = short + (cborUint | 26)
-	return i
+// prependOne writes one id of any length so that it ends before w[i+10], and
+// returns that index for the next one.
+func prependOne(w *window, i uint8, v uint64) uint8 {
+	end := w[int(i)+5:][:5]
+	switch {
+	case v < 24:
+		end[4] = byte(v)
+		return i - 1
+	case v < 1<<8:
+		end[3], end[4] = cborUint|24, byte(v)
+		return i - 2
+	case v < 1<<16:
+		end[2], end[3], end[4] = cborUint|25, byte(v>>8), byte(v)
+		return i - 3
+	}
+	end[0] = cborUint | 26
+	binary.BigEndian.PutUint32(end[1:], uint32(v))
+	return i - 5
 }
 
 // The opcodes of integers (Lib/pickletools.py).
@@ -107,7 +116,7 @@ const (
 
 // What appendTokens needs behind the tokens, and a token's greatest length.
 const (
-	pickleSlack    = 256 + 8
+	pickleSlack    = 256 + 16
 	maxPickleToken = 11
 )
 
