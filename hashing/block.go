@@ -105,14 +105,10 @@ func (b *block) pickleTail(extra any) ([]byte, error) {
 // the block's own and change with the next call. There are none for a pickle
 // so long that it needs several frames.
 func serialise[T uint32 | uint64](b *block, parent *[maxDigest]byte, tokens []T) []byte {
-	if b.digest == maxDigest {
-		*(*[maxDigest]byte)(b.head[b.parent:]) = *parent
-	} else {
-		copy(b.head[b.parent:], parent[:b.digest])
-	}
 	if !b.pickle {
 		start := prependTokens(b.buf, b.tokens, tokens) - headSize
 		*(*[headSize]byte)(b.buf[start:]) = b.head
+		b.setParent(b.buf[start:], parent)
 		return b.buf[start+b.from : b.tokens+len(b.tail)]
 	}
 	end := appendTokens(b.buf, b.tokens, tokens)
@@ -123,5 +119,18 @@ func serialise[T uint32 | uint64](b *block, parent *[maxDigest]byte, tokens []T)
 	}
 	binary.LittleEndian.PutUint64(b.head[b.from+frameAt:], uint64(frame))
 	*(*[headSize]byte)(b.buf) = b.head
+	b.setParent(b.buf, parent)
 	return b.buf[b.from:end]
+}
+
+// setParent writes the parent's digest into a head.
+func (b *block) setParent(head []byte, parent *[maxDigest]byte) {
+	switch b.digest {
+	case 32:
+		*(*[32]byte)(head[b.parent:]) = *parent
+	case 16:
+		*(*[16]byte)(head[b.parent:]) = [16]byte(parent[:16])
+	default:
+		*(*[8]byte)(head[b.parent:]) = [8]byte(parent[:8])
+	}
 }
