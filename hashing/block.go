@@ -127,7 +127,8 @@ func serialise[T uint32 | uint64](b *block, parent *[maxDigest]byte, tokens []T)
 func (b *block) setParent(head []byte, parent *[maxDigest]byte) {
 	switch b.digest {
 	case 32:
-		*(*[32]byte)(head[b.parent:]) = *parent
+		digest := *parent // which cannot overlap: so the compiler needs no call to copy it
+		*(*[32]byte)(head[b.parent:]) = digest
 	case 16:
 		*(*[16]byte)(head[b.parent:]) = [16]byte(parent[:16])
 	default:
