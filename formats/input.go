@@ -186,16 +186,21 @@ func (in input) open() (*opened, error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("open input %s: is a directory", in.name)
 	}
+	return decompressed(in.name, f)
+}
+
+// decompressed undoes gzip and zstd, and closes what it cannot read.
+func decompressed(name string, f io.ReadCloser) (*opened, error) {
 	raw := make([]byte, sniffSize)
 	n, err := io.ReadFull(f, raw)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		_ = f.Close()
-		return nil, fmt.Errorf("read %s: %w", in.name, err)
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	o := &opened{raw: raw[:n], empty: n == 0, close: f.Close}
 	if err := o.decompress(io.MultiReader(bytes.NewReader(raw[:n]), f)); err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("read %s: %w", in.name, err)
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	return o, nil
 }
@@ -204,6 +209,16 @@ func (in input) open() (*opened, error) {
 // container of Retrace's own, which is zstd too, is given as it is.
 func Decompress(path string) (io.ReadCloser, error) {
 	o, err := input{name: path, path: path}.open()
+	if err != nil {
+		return nil, err
+	}
+	return stream{o.Reader, o.close}, nil
+}
+
+// DecompressStream is Decompress for what is open already, such as standard
+// input; errors call it by the name.
+func DecompressStream(name string, r io.Reader) (io.ReadCloser, error) {
+	o, err := decompressed(name, io.NopCloser(r))
 	if err != nil {
 		return nil, err
 	}
