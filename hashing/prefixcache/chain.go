@@ -21,6 +21,7 @@ type chain struct {
 const (
 	chainPartBits = 6
 	chainParts    = 1 << chainPartBits
+	chainSlots    = 256 // of a part at first
 )
 
 // chainPart is a part of the table, with linear probing.
@@ -29,23 +30,46 @@ type chainPart struct {
 	used  int
 }
 
-// numberAll gives the number of the last of the blocks ids, which follow the
-// block parent one after the other.
-func (c *chain) numberAll(parent uint32, ids []uint64) uint32 {
+// numberAll writes the numbers of the blocks ids, which follow the block parent
+// one after the other, to dst, which is as long, and gives the last.
+func (c *chain) numberAll(dst []uint32, parent uint32, ids []uint64) uint32 {
 	for len(ids) > 0 {
-		n := uint32(c.ids.n)
-		parent = c.number(parent, ids[0])
-		ids = ids[1:]
-		if parent == n { // new, and so are all that follow it
-			c.ids.addAll(ids)
-			c.path.extend(len(ids))
-			return parent + uint32(len(ids))
+		fresh := uint32(c.ids.n)
+		first := c.number(parent, ids[0])
+		k := len(ids)
+		if first == fresh { // and so are all that follow it
+			c.ids.addAll(ids[1:])
+			c.path.extend(k - 1)
+		} else {
+			k = 1 + c.run(first+1, ids[1:])
 		}
-		for next := parent + 1; len(ids) > 0 && next < n && c.ids.at(int(next)) == ids[0] && c.path.follows(next); next++ {
-			parent, ids = next, ids[1:]
+		for i := range dst[:k] {
+			dst[i] = first + uint32(i)
 		}
+		parent, dst, ids = first+uint32(k-1), dst[k:], ids[k:]
 	}
 	return parent
+}
+
+// run counts the leading ids that are those of the blocks from first on, each
+// of which follows the one before it.
+func (c *chain) run(first uint32, ids []uint64) int {
+	k := 0
+	for k < len(ids) && int(first)+k < c.ids.n {
+		page := c.ids.page(int(first) + k)
+		rest := ids[k:]
+		rest = rest[:min(len(rest), len(page))]
+		page = page[:len(rest)]
+		same := 0
+		for same < len(rest) && page[same] == rest[same] {
+			same++
+		}
+		k += same
+		if same < len(rest) {
+			break
+		}
+	}
+	return c.path.following(first, k)
 }
 
 // number gives the number of the block id after the block parent.
@@ -61,7 +85,7 @@ func (c *chain) number(parent uint32, id uint64) uint32 {
 	}
 	h := chainHash(parent, id)
 	p := &c.parts[h>>(64-chainPartBits)]
-	if p.used*4 >= len(p.slots)*3 {
+	if p.used*2 >= len(p.slots) {
 		c.grow(p)
 	}
 	at := p.slot(h)
@@ -86,7 +110,7 @@ func (c *chain) add(parent uint32, id uint64) {
 // grow makes room in a part for as many blocks again.
 func (c *chain) grow(p *chainPart) {
 	old := p.slots
-	p.slots = make([]uint32, max(64, 2*len(old)))
+	p.slots = make([]uint32, max(chainSlots, 2*len(old)))
 	for _, s := range old {
 		if s == 0 {
 			continue

@@ -48,6 +48,18 @@ func (p *path) parent(n uint32) uint32 {
 // follows says that the predecessor of block n is n-1.
 func (p *path) follows(n uint32) bool { return p.jumps.at(int(n/64))>>(n%64)&1 == 0 }
 
+// following counts how many of the k blocks from first on follow the one before
+// them, up to the first that does not.
+func (p *path) following(first uint32, k int) int {
+	end := first + uint32(k)
+	for at := first; at < end; at = at&^63 + 64 {
+		if jumps := p.jumps.at(int(at/64)) >> (at % 64); jumps != 0 {
+			return min(k, int(at-first)+bits.TrailingZeros64(jumps))
+		}
+	}
+	return k
+}
+
 // walk fills dst with the path that ends in block last.
 func (p *path) walk(dst []uint32, last uint32) {
 	for i := len(dst) - 1; i >= 0; {

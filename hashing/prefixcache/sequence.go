@@ -15,8 +15,8 @@ const (
 	maxBlockSize = 1 << 22
 )
 
-// flatBlocks is the number of blocks up to which a frozen Sequence spells them
-// out, which is faster to go through.
+// flatBlocks is the number of blocks up to which a Sequence spells them out,
+// which is faster to go through.
 const flatBlocks = 1 << 22
 
 // Sequence is the prefix blocks of a trace's requests, in its order. Fill it
@@ -38,8 +38,9 @@ type Sequence struct {
 	blocks    int
 	unique    int
 	longest   int
-	flat      []uint32 // all blocks of all requests, where they are few
-	next      []uint32 // for Optimal, made when first needed
+	flat      list[uint32] // all blocks of all requests, empty where they are many
+	buf       []uint32     // for the blocks of the next request
+	next      []uint32     // for Optimal, made when first needed
 	nextOnce  sync.Once
 }
 
@@ -82,7 +83,6 @@ func (s *Sequence) AddIn(space int, ids []uint64, input, output int64) error {
 		input = int64(len(ids)) * int64(s.blockSize/s.group)
 	}
 	last, n := s.number(root-uint32(space), ids)
-	s.blocks += n
 	s.last.add(last)
 	s.ends.add(uint32(s.blocks))
 	s.input.add(uint32(input))
@@ -94,8 +94,14 @@ func (s *Sequence) AddIn(space int, ids []uint64, input, output int64) error {
 
 // number finds a prompt's last block, and how many there are.
 func (s *Sequence) number(from uint32, ids []uint64) (last uint32, n int) {
+	n = (len(ids) + s.group - 1) / s.group
+	if cap(s.buf) < n {
+		s.buf = make([]uint32, 2*n)
+	}
+	dst := s.buf[:n]
+	defer s.keep(dst)
 	if s.group == 1 {
-		return s.chain.numberAll(from, ids), len(ids)
+		return s.chain.numberAll(dst, from, ids), n
 	}
 	last = from
 	fine := from
@@ -103,22 +109,26 @@ func (s *Sequence) number(from uint32, ids []uint64) (last uint32, n int) {
 		fine = s.fine.number(fine, id)
 		if (i+1)%s.group == 0 || i == len(ids)-1 {
 			last = s.chain.number(last, uint64(fine))
-			n++
+			dst[i/s.group] = last
 		}
 	}
 	return last, n
 }
 
+// keep spells blocks out as long as they are few.
+func (s *Sequence) keep(blocks []uint32) {
+	s.blocks += len(blocks)
+	if s.blocks <= flatBlocks {
+		s.flat.addAll(blocks)
+	} else {
+		s.flat = list[uint32]{}
+	}
+}
+
 // Freeze gives back the memory that only Add needs. Add must not be called
 // after it.
 func (s *Sequence) Freeze() {
-	s.chain.parts, s.chain.ids, s.fine = [chainParts]chainPart{}, list[uint64]{}, chain{}
-	if s.flat != nil || s.blocks > flatBlocks {
-		return
-	}
-	flat := make([]uint32, 0, s.blocks)
-	s.each(0, func(r *request) { flat = append(flat, r.blocks...) })
-	s.flat = flat
+	s.chain.parts, s.chain.ids, s.fine, s.buf = [chainParts]chainPart{}, list[uint64]{}, chain{}, nil
 }
 
 // BlockSize is the length of a block in tokens.
@@ -164,10 +174,15 @@ func (s *Sequence) each(warmup int, f func(*request)) {
 // blocks; buf has room for those of the longest request.
 func (s *Sequence) blocksOf(i, start int, buf []uint32) []uint32 {
 	end := int(s.ends.at(i))
-	if s.flat != nil {
-		return s.flat[start:end]
-	}
 	buf = buf[:end-start]
+	if s.flat.n > 0 && start < end {
+		page := s.flat.page(start)
+		if len(page) >= len(buf) {
+			return page[:len(buf)]
+		}
+		copy(buf[copy(buf, page):], s.flat.page(start+len(page)))
+		return buf
+	}
 	s.chain.path.walk(buf, s.last.at(i))
 	return buf
 }

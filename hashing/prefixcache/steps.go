@@ -6,14 +6,7 @@ package prefixcache
 type steps struct {
 	size        int64 // tokens of a block
 	differences []int64
-	missing     []missing
 	top         int // the largest distance
-}
-
-// missing are tokens that a block lacks to be full.
-type missing struct {
-	dist   int
-	tokens int64
 }
 
 func newSteps(unique int, size int64) *steps {
@@ -26,7 +19,8 @@ func (s *steps) add(dist, n int, lack int64) {
 	s.differences[dist] += s.size
 	s.differences[dist+n] -= s.size
 	for at := dist + n - 1; lack > 0; at-- {
-		s.missing = append(s.missing, missing{at, min(lack, s.size)})
+		s.differences[at] -= min(lack, s.size)
+		s.differences[at+1] += min(lack, s.size)
 		lack -= s.size
 	}
 	s.top = max(s.top, dist+n-1)
@@ -35,20 +29,14 @@ func (s *steps) add(dist, n int, lack int64) {
 // curve is the sum of the steps.
 func (s *steps) curve() *LRUCurve {
 	hits := s.differences[:s.top+1]
-	var step int64
-	for i := range hits {
-		step += hits[i]
-		hits[i] = step
-	}
-	for _, m := range s.missing {
-		hits[m.dist] -= m.tokens
-	}
+	var step, sum int64
 	end := 1 // distances that hit no token are no steps
-	for i := 1; i < len(hits); i++ {
-		if hits[i] != 0 {
+	for i, difference := range hits {
+		if step += difference; step != 0 {
+			sum += step
 			end = i + 1
 		}
-		hits[i] += hits[i-1]
+		hits[i] = sum
 	}
 	return &LRUCurve{hits: hits[:end]}
 }
