@@ -67,6 +67,8 @@ func benchHash(ctx context.Context, args []string, s cli.Command) (losses []stri
 		return nil, cli.UsageError{Err: fmt.Errorf("--algorithms %s: none of them is there", strings.Join(o.algorithms, ","))}
 	case m.NumBlocks < 1, m.BlockSize < 1, m.Trials < 1:
 		return nil, cli.UsageError{Err: fmt.Errorf("--num-blocks %d, --block-size %d, --trials %d: expected at least 1 each", m.NumBlocks, m.BlockSize, m.Trials)}
+	case m.BlockSize > hashing.MaxBlockSize:
+		return nil, cli.UsageError{Err: fmt.Errorf("--block-size %d: expected at most %d", m.BlockSize, hashing.MaxBlockSize)}
 	case m.NumBlocks > analysis.MaxHashBenchTokens/m.BlockSize:
 		return nil, cli.UsageError{Err: fmt.Errorf("--num-blocks %d of --block-size %d: expected at most %d tokens in all", m.NumBlocks, m.BlockSize, analysis.MaxHashBenchTokens)}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/pflag"
@@ -42,9 +43,9 @@ const hashBlocksHead = `Usage:
   trace-analyze hash-blocks --algorithm NAME --block-size N [flags] [FILE]
 
 Prints the digest of each full block of a prompt in hex, one a line, byte for
-byte as vLLM computes it. FILE is one JSON array of token ids; without it, or as
-"-", it is standard input. The last 16 digits are the number by which vLLM's
-KV-cache events name the block.
+byte as vLLM computes it. FILE is one JSON array of token ids, plain, gzip or
+zstd; without it, or as "-", it is standard input. The last 16 digits are the
+number by which vLLM's KV-cache events name the block.
 
 Flags:
 `
@@ -103,49 +104,77 @@ func hashBlocks(ctx context.Context, args []string, s cli.Command) (err error) {
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	name, in := stdinName, io.NopCloser(s.In)
-	if path := o.flags.Arg(0); path != "" && path != "-" {
-		f, err := formats.Decompress(path)
-		if err != nil {
-			return err
-		}
-		name, in = path, f
+	name, in, err := o.open(s.In)
+	if err != nil {
+		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	out := bufio.NewWriter(s.Out)
-	if err := printDigests(ctx, c, in, out); err != nil {
-		return errors.Join(out.Flush(), fmt.Errorf("read token ids from %s: %w", name, err))
+	ids, err := readTokenIDs(ctx, in)
+	if err := errors.Join(err, in.Close()); err != nil {
+		return fmt.Errorf("read token ids from %s: %w", name, err)
+	}
+	return printDigests(ctx, c, ids, s.Out)
+}
+
+// open opens FILE or standard input, either of which may be compressed.
+func (o *hashBlocksOptions) open(stdin io.Reader) (name string, in io.ReadCloser, err error) {
+	if path := o.flags.Arg(0); path != "" && path != "-" {
+		in, err = formats.Decompress(path)
+		return path, in, err
+	}
+	in, err = formats.DecompressStream(stdinName, stdin)
+	return stdinName, in, err
+}
+
+// printDigests prints the digest of each full block.
+func printDigests(ctx context.Context, c *hashing.Chain, ids []uint64, w io.Writer) error {
+	out := bufio.NewWriter(w)
+	var digests, line []byte
+	for batch := range slices.Chunk(ids, checkEvery) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		digests = c.AppendDigests(digests[:0], batch)
+		for digest := range slices.Chunk(digests, c.Algorithm().Size()) {
+			line = append(hex.AppendEncode(line[:0], digest), '\n')
+			if _, err := out.Write(line); err != nil {
+				return err
+			}
+		}
 	}
 	return out.Flush()
 }
 
-// printDigests hashes a JSON array of token ids as it reads it.
-func printDigests(ctx context.Context, c *hashing.Chain, in io.Reader, out *bufio.Writer) error {
+// readTokenIDs reads a JSON array of token ids, all of it: an id that is none
+// shall not be found behind half of the output.
+func readTokenIDs(ctx context.Context, in io.Reader) ([]uint64, error) {
 	dec := json.NewDecoder(in)
 	dec.UseNumber()
 	if err := want(dec, json.Delim('['), "a JSON array"); err != nil {
-		return err
+		return nil, err
 	}
-	var digest []byte
-	for i := 0; dec.More(); i++ {
-		if i%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	var ids []uint64
+	for dec.More() {
+		if len(ids)%checkEvery == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		id, err := tokenID(dec, i)
+		id, err := tokenID(dec, len(ids))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if digest = c.AppendDigests(digest[:0], []uint64{id}); len(digest) > 0 {
-			fmt.Fprintln(out, hex.EncodeToString(digest))
-		}
+		ids = append(ids, id)
 	}
 	if err := want(dec, json.Delim(']'), "the array's end"); err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return fmt.Errorf("byte %d: found more behind the array, expected nothing", dec.InputOffset())
+	var syntax *json.SyntaxError
+	switch _, err := dec.Token(); {
+	case err == io.EOF:
+		return ids, nil
+	case err == nil, errors.As(err, &syntax):
+		return nil, fmt.Errorf("byte %d: found more behind the array, expected nothing", dec.InputOffset())
+	default:
+		return nil, err
 	}
-	return nil
 }
 
 // want reads one token of JSON, which must be that one.
@@ -157,7 +186,7 @@ func want(dec *json.Decoder, delim json.Delim, what string) error {
 	case err != nil:
 		return fmt.Errorf("byte %d: %w", dec.InputOffset(), err)
 	case token != delim:
-		return fmt.Errorf("byte %d: found %v, expected %s", dec.InputOffset(), token, what)
+		return fmt.Errorf("byte %d: found %s, expected %s", dec.InputOffset(), jsonKind(token), what)
 	}
 	return nil
 }
@@ -187,10 +216,12 @@ func jsonKind(token json.Token) string {
 	case string:
 		return strconv.Quote(t)
 	case json.Delim:
-		if t == '[' {
+		switch t {
+		case '[':
 			return "an array"
+		case '{':
+			return "an object"
 		}
-		return "an object"
 	}
 	return fmt.Sprint(token)
 }

@@ -49,8 +49,14 @@ func TestScripts(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %s", cond)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"cut": cut, "canonical": canonical},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"cut": cut, "canonical": canonical, "gzip": gzipFile},
 	})
+}
+
+// gzip FILE makes FILE.gz.
+func gzipFile(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	ts.Check(zip(path, path+".gz"))
 }
 
 // cut FILE N drops the last N bytes of a file.
