@@ -42,7 +42,9 @@ func compare(ctx context.Context, args []string, s cli.Command) (losses []string
 			return losses, err
 		}
 		losses = append(losses, lost...)
-		reports[i] = run.Report()
+		if reports[i], err = reportRun(ctx, run); err != nil {
+			return losses, err
+		}
 	}
 	return losses, show(analysis.Compare(reports[0], reports[1]), *asJSON, s)
 }

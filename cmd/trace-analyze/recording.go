@@ -26,7 +26,15 @@ func analyzeRun(ctx context.Context, o *options, in *input, s cli.Command) (loss
 		}
 		losses = append(losses, lost...)
 	}
-	return losses, show(run.Report(), o.json, s)
+	rep, err := reportRun(ctx, run)
+	if err != nil {
+		return losses, err
+	}
+	return losses, show(rep, o.json, s)
+}
+
+func reportRun(ctx context.Context, run *analysis.Run) (*analysis.RunReport, error) {
+	return orInterrupted(ctx, func() (*analysis.RunReport, error) { return run.Report(), nil })
 }
 
 // addRecording adds one recording to a run and tells what of it is missing.

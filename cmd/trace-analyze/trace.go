@@ -38,7 +38,7 @@ func analyzeTrace(ctx context.Context, o *options, in *input, s cli.Command) (lo
 	if err != nil {
 		return nil, err
 	}
-	rep, err := a.Report()
+	rep, err := orInterrupted(ctx, a.Report)
 	if err != nil {
 		return nil, err
 	}
