@@ -16,11 +16,22 @@ import (
 	"time"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	if len(os.Args) > 1 {
+		switch os.Args[1] { // the measurements' own children
+		case "serve":
+			os.Exit(runServe(os.Args[2:], os.Stdout, os.Stderr))
+		case "send":
+			os.Exit(runSend(os.Args[2:], os.Stdout, os.Stderr))
+		}
+	}
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // options are the flags.
 type options struct {
 	data, python   string
+	vegeta, wrk    string
 	rounds         int
 	rates          string
 	span           time.Duration
@@ -45,6 +56,8 @@ var measurements = []measurement{
 	{"memory", "Memory: peak resident set", []string{"trace-convert", "trace-replay", "trace-sim"}, measureMemory},
 	{"replay", "Replay: lateness of sends", []string{"trace-replay", "trace-sim"}, measureReplay},
 	{"convert", "Convert, size and reading back", []string{"trace-convert"}, measureConvert},
+	{"peers", "Short requests: the most a client makes", []string{"trace-replay"}, measurePeers},
+	{"schedule", "The conversation trace on a tight schedule", []string{"trace-replay"}, measureSchedule},
 	{"hash", "Block hashes", nil, measureHash},
 	{"cache", "Cache curves", []string{"trace-analyze"}, measureCache},
 }
@@ -77,7 +90,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.Usage = func() {
-		fmt.Fprintf(stderr, "usage: go run . [flags] memory|replay|convert|cache|hash|all ...\n\n")
+		fmt.Fprintf(stderr, "usage: go run . [flags] memory|replay|convert|peers|schedule|cache|hash|all ...\n\n")
 		f.PrintDefaults()
 	}
 	data := os.Getenv("RETRACE_MOONCAKE")
@@ -86,9 +99,11 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	}
 	f.StringVar(&o.data, "data", data, "`file` of the Mooncake conversation trace (or $RETRACE_MOONCAKE); a made one where it is absent")
 	f.StringVar(&o.python, "python", "python3", "Python with orjson, to compare with")
+	f.StringVar(&o.vegeta, "vegeta", "", "`path` of vegeta, for peers")
+	f.StringVar(&o.wrk, "wrk", "", "`path` of wrk, for peers")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds of convert and replay; medians are shown")
 	f.StringVar(&o.rates, "rates", "1000,2000", "requests a second of replay, one after the other")
-	f.DurationVar(&o.span, "span", 10*time.Second, "how long each round of replay sends")
+	f.DurationVar(&o.span, "span", 10*time.Second, "how long each round of replay sends; schedule takes ten times as long a client")
 	f.IntVar(&o.requests, "requests", 1_000_000, "requests of the trace of memory")
 	f.Float64Var(&o.memoryRate, "memory-rate", 3000, "requests a second at which memory replays them")
 	f.DurationVar(&o.timeout, "timeout", time.Hour, "when to give up")
