@@ -28,6 +28,7 @@ type Prediction struct {
 // Literal prompts are not predicted.
 func Predict(cfg Config, t Target, reqs iter.Seq2[record.Request, error]) (Prediction, error) {
 	cfg.fill()
+	setDefault(&cfg.Model, t.Model)
 	setDefault(&cfg.ServerBlockSize, t.ServerBlockSize)
 	setDefault(&cfg.ServerBlockSize, DefaultServerBlockSize)
 	p := Prediction{BlockSize: cfg.ServerBlockSize}
@@ -60,7 +61,7 @@ func Predict(cfg Config, t Target, reqs iter.Seq2[record.Request, error]) (Predi
 		case why != "":
 			p.Left[why]++
 		case e.predict != nil && j.source == nil:
-			e.predict[e.replica(j)].Add(j.prompt)
+			e.predictHit(j)
 		}
 	}
 	p.Orphans = e.planner.Orphans()

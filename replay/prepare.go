@@ -248,6 +248,16 @@ func (e *engine) startPredictor() error {
 	return nil
 }
 
+// predictHit is what the server's cache can have of a prompt. An adapter's
+// blocks, and those of another model, are its own.
+func (e *engine) predictHit(j *job) int64 {
+	other := j.model
+	if other == e.cfg.Model {
+		other = ""
+	}
+	return e.predict[e.replica(j)].AddFor(other, j.prompt)
+}
+
 // shift moves a result's times, which were taken before the origin was chosen.
 func shift(res *record.Result, by time.Duration) {
 	for _, t := range []*time.Duration{

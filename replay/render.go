@@ -32,7 +32,7 @@ func (e *engine) render() {
 // order of their sending.
 func (e *engine) draft(j *job) {
 	if e.predict != nil && j.source == nil {
-		j.res.PredictedHit = e.predict[e.replica(j)].Add(j.prompt)
+		j.res.PredictedHit = e.predictHit(j)
 	}
 	j.body, j.err = e.body(j)
 	if j.err != nil {

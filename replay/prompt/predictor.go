@@ -35,6 +35,9 @@ type Predictor struct {
 	// ends holds where prompts ended, which is to be known where the template
 	// goes on behind them.
 	ends hashMap
+	// starts holds the place where the prompts of each adapter start; those of
+	// the model itself start at 0.
+	starts map[string]uint64
 
 	hits, tokens int64
 }
@@ -50,7 +53,9 @@ func NewPredictor(cfg PredictorConfig) (*Predictor, error) {
 		return nil, fmt.Errorf("predict hits: head of %d and overhead of %d tokens, want 0 <= head <= overhead",
 			cfg.Head, cfg.Overhead)
 	}
-	p := &Predictor{cfg: cfg, speller: &cfg.Maker.tokens, partial: hashMap{lengths: true}}
+	p := &Predictor{
+		cfg: cfg, speller: &cfg.Maker.tokens, partial: hashMap{lengths: true}, starts: map[string]uint64{"": 0},
+	}
 	if cfg.Text {
 		p.speller = &cfg.Maker.words
 	}
@@ -65,8 +70,22 @@ func NewPredictor(cfg PredictorConfig) (*Predictor, error) {
 // B · min(⌊(h+s)/B⌋, ⌊(n−1)/B⌋): whole blocks, and never the last token, which
 // must be computed to get an answer. A prompt that was sent before as a whole
 // shares the template behind it too.
-func (p *Predictor) Add(prompt Prompt) int64 {
-	shared, before := p.walk(prompt)
+func (p *Predictor) Add(prompt Prompt) int64 { return p.AddFor("", prompt) }
+
+// AddFor does as Add for a prompt to an adapter, or another model of the same
+// server, by its name: it shares blocks with prompts to the same one only. The
+// template's head too is new to an adapter at its first prompt. The empty name
+// is the model that Add is for.
+func (p *Predictor) AddFor(adapter string, prompt Prompt) int64 {
+	start, known := p.starts[adapter]
+	if !known {
+		start = mix(uint64(len(p.starts)) * golden)
+		p.starts[adapter] = start
+	}
+	shared, before := p.walk(start, prompt)
+	if !known {
+		shared = -p.cfg.Head // whatever the walk found by chance
+	}
 	if tail := p.cfg.Overhead - p.cfg.Head; tail > 0 {
 		end := p.end(prompt, before)
 		if _, again := p.ends.get(end); again {
@@ -86,12 +105,13 @@ func (p *Predictor) Add(prompt Prompt) int64 {
 // tokens as the server counts them.
 func (p *Predictor) Totals() (hits, tokens int64) { return p.hits, p.tokens }
 
-// walk follows the prompt from place to place as far as earlier prompts go,
-// which is what it returns in tokens, marks the places that are new, and
-// returns the place of the last segment.
-func (p *Predictor) walk(prompt Prompt) (shared int, last uint64) {
+// walk follows the prompt from a start and from place to place as far as
+// earlier prompts go, which is what it returns in tokens, marks the places that
+// are new, and returns the place of the last segment, the start where there is
+// none.
+func (p *Predictor) walk(start uint64, prompt Prompt) (shared int, last uint64) {
 	known := true // all before this segment was sent before
-	place, offset := uint64(0), 0
+	place, last, offset := start, start, 0
 	for _, seg := range prompt.segs {
 		here := mix(place ^ mix(seg.Key+uint64(seg.Kind+1)*golden))
 		if known {
@@ -115,7 +135,7 @@ func (p *Predictor) walk(prompt Prompt) (shared int, last uint64) {
 // shorter than a head are known by their tokens, which others may have too.
 func (p *Predictor) end(prompt Prompt, place uint64) uint64 {
 	if len(prompt.segs) == 0 {
-		return 0
+		return place
 	}
 	seg := prompt.segs[len(prompt.segs)-1]
 	if int(seg.N) >= p.speller.head {

@@ -304,3 +304,29 @@ func BenchmarkPredict(b *testing.B) {
 		p.Add(plan(b, planner, request(int64(i), 4096, 1, ids[:]...)))
 	}
 }
+
+// TestPredictAdapters: prompts to different adapters share nothing, be they
+// empty; the first to each finds not even the template's head.
+func TestPredictAdapters(t *testing.T) {
+	m := newMaker(t, Config{BlockSize: 512})
+	p := newPredictor(t, PredictorConfig{Maker: m, BlockSize: 16, Head: 32, Overhead: 48})
+	long, empty := NewPrompt(Segment{Key: 1, N: 64}), NewPrompt()
+	for i, sent := range []struct {
+		adapter string
+		prompt  Prompt
+		want    int64
+	}{
+		{"", long, 32}, // the head, which a probe brought
+		{"a", long, 0},
+		{"a", long, 96}, // of 112 tokens the last block of 16 is computed
+		{"b", empty, 0},
+		{"b", empty, 32},
+		{"c", empty, 0},
+		{"b", long, 32},
+		{"", long, 96},
+	} {
+		if got := p.AddFor(sent.adapter, sent.prompt); got != sent.want {
+			t.Errorf("prompt %d: got %d hits, want %d", i, got, sent.want)
+		}
+	}
+}
