@@ -2,10 +2,8 @@ package formats
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"retrace/record"
 )
@@ -18,20 +16,15 @@ const plusMark = "+"
 type burstRow struct {
 	b      *burstImporter
 	src    *Source
-	layout burstLayout
+	layout csvLayout
 	r      *record.Request
 	extra  []Member
 }
 
 // decode reads one row into r.
 func (d *burstRow) decode(cells [][]byte, text []byte, r *record.Request) error {
-	if len(cells) != len(d.layout.fields) {
-		f := d.src.Fault("", nil, "as many cells as the header has")
-		f.Found = fmt.Sprintf("%d cells for %d columns", len(cells), len(d.layout.fields))
-		return f
-	}
-	if !utf8.Valid(text) {
-		return d.src.Fault("", text, "valid UTF-8")
+	if err := d.layout.check(d.src, cells, text); err != nil {
+		return err
 	}
 	d.r = r
 	d.extra = d.extra[:0]

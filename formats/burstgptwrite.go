@@ -13,7 +13,7 @@ import (
 // burstExporter writes BurstGPT rows.
 type burstExporter struct {
 	w      *bufio.Writer
-	layout burstLayout
+	layout csvLayout
 	unit   time.Duration
 	origin time.Duration
 	// same says that the source was BurstGPT too.
@@ -41,9 +41,9 @@ func newBurstExporter(w io.Writer, h *record.Header) Exporter {
 	if !h.Wall {
 		e.origin = h.Origin
 	}
-	layout, err := newBurstLayout(names)
+	layout, err := burstSchema.layout(names)
 	if err != nil { // a header that no importer made
-		layout, _ = newBurstLayout(burstRelease3)
+		layout, _ = burstSchema.layout(burstRelease3)
 	}
 	e.layout = layout
 	e.writeHeader()
@@ -52,14 +52,7 @@ func newBurstExporter(w io.Writer, h *record.Header) Exporter {
 
 // writeHeader cannot fail but through the buffer's later errors.
 func (e *burstExporter) writeHeader() {
-	e.buf = e.buf[:0]
-	for i, name := range e.layout.names {
-		if i > 0 {
-			e.buf = append(e.buf, ',')
-		}
-		e.buf = appendCell(e.buf, []byte(name))
-	}
-	_, _ = e.w.Write(append(e.buf, '\n'))
+	_, _ = e.w.Write(e.layout.appendHeader(nil))
 }
 
 // Write writes one row.

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +48,17 @@ func TestBurstGPTSuite(t *testing.T) {
 	}
 }
 
+func TestAzureSuite(t *testing.T) {
+	for _, name := range []string{"azure_2023.csv", "azure_2024.csv", "azure_lmm.csv"} {
+		t.Run(name, func(t *testing.T) {
+			formatstest.Run(t, formatstest.Suite{
+				Format: "azure", Sample: sampleFile(t, name), Rows: azureRows,
+				Bad: []byte("2023-11-16 18:17:03,-1,2,3"), Diff: formatstest.DiffCSV, Options: anyOrder,
+			})
+		})
+	}
+}
+
 func TestBailianSuite(t *testing.T) {
 	formatstest.Run(t, formatstest.Suite{
 		Format: "bailian", Sample: head(sampleFile(t, "bailian.jsonl"), 4), Rows: bailianRows,
@@ -64,8 +77,8 @@ func TestSageMakerSuite(t *testing.T) {
 // Every format's sample can be written in every other, and is read again with
 // as many requests, at the same times where each has one.
 func TestEveryFormatToEveryOther(t *testing.T) {
-	targets := []string{"jsonl", "mooncake", "bailian", "burstgpt", "sagemaker"}
-	for _, source := range []string{"mooncake_sample.jsonl", "mooncake_sessions.jsonl", "bailian.jsonl", "burstgpt.csv", "burstgpt3.csv", "sagemaker"} {
+	targets := []string{"jsonl", "mooncake", "bailian", "burstgpt", "sagemaker", "azure"}
+	for _, source := range []string{"mooncake_sample.jsonl", "mooncake_sessions.jsonl", "bailian.jsonl", "burstgpt.csv", "burstgpt3.csv", "azure_2023.csv", "azure_lmm.csv", "sagemaker"} {
 		in, err := openAll(t, []string{filepath.Join("../fixtures", source)}, formats.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", source, err)
@@ -161,6 +174,42 @@ func burstRows(t *rapid.T) []byte {
 		var cells []string
 		for _, c := range order {
 			cells = append(cells, columns[c].Draw(t, c))
+		}
+		_ = w.Write(cells)
+	}
+	w.Flush()
+	return []byte(text.String())
+}
+
+// azureRows draws a CSV file: any order of columns, one that nobody knows, odd
+// dates and counts, empty cells.
+func azureRows(t *rapid.T) []byte {
+	number := rapid.OneOf(oneOf("0", "5.0", " 5", "+5", "007", "1e2", "", " ", "12"),
+		rapid.Map(rapid.IntRange(0, 1<<33), func(n int) string { return fmt.Sprint(n) }))
+	columns := map[string]*rapid.Generator[string]{
+		"TIMESTAMP": rapid.Map(rapid.Custom(func(t *rapid.T) []string {
+			return []string{
+				oneOf("2023-11-16 18:17:03", "2024-03-10 02:30:00", "1970-01-01 00:00:00", "2024-02-29T23:59:59").Draw(t, "second"),
+				oneOf("", ".9799600", ".5", ".000", ".0123456789", ".123456").Draw(t, "fraction"),
+				oneOf("", "Z", "+00:00", "+01:00", "-00:00", " ").Draw(t, "zone"),
+			}
+		}), func(parts []string) string { return strings.Join(parts, "") }),
+		"ContextTokens": number, "GeneratedTokens": number, "NumImages": oneOf("0", "1", "2", "1.0", "", " 3", "4096"),
+		"odd": oneOf("", "a", "b, \"c\""),
+	}
+	delete(columns, oneOf("NumImages", "odd", "").Draw(t, "without"))
+	order := rapid.Permutation(slices.Sorted(maps.Keys(columns))).Draw(t, "columns")
+	var text strings.Builder
+	w := csv.NewWriter(&text)
+	_ = w.Write(order) // a strings.Builder never fails
+	for range rapid.IntRange(1, 5).Draw(t, "rows") {
+		var cells []string
+		for _, c := range order {
+			cell := columns[c].Draw(t, c)
+			if c == "TIMESTAMP" && strings.HasPrefix(cell, "1970") {
+				cell = strings.Replace(cell, "+01:00", "Z", 1) // else before 1970
+			}
+			cells = append(cells, cell)
 		}
 		_ = w.Write(cells)
 	}

@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // The canonical records of each sample, as JSON lines, are those of the golden
 // file: what becomes of a field does not change unseen.
 func TestCanonicalGolden(t *testing.T) {
-	for _, source := range []string{"bailian.jsonl", "burstgpt.csv", "burstgpt3.csv", "sagemaker", "payloads.jsonl"} {
+	for _, source := range []string{"bailian.jsonl", "burstgpt.csv", "burstgpt3.csv", "sagemaker", "payloads.jsonl", "azure_2023.csv", "azure_2024.csv", "azure_lmm.csv"} {
 		t.Run(source, func(t *testing.T) {
 			var got bytes.Buffer
 			_, err := formats.Convert([]string{filepath.Join("../fixtures", source)}, formats.Options{},

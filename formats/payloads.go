@@ -11,7 +11,7 @@ import (
 
 func init() {
 	register(&Format{
-		Name: "payloads", Title: "whole request bodies, one a line, with or without times",
+		Name: "payloads", Title: "whole request bodies, one a line, timed or not",
 		Files: "JSON Lines", Unit: time.Millisecond, Turns: TurnsFull,
 		TimeFields:  []string{fieldTimestamp, fieldDelay},
 		Carries:     FieldID | FieldArrival | FieldDelay | FieldSession | FieldTurn | FieldBody | FieldOutput | FieldModel,

@@ -69,9 +69,6 @@ var refusals = []refusal{
 	{"arrow", "an Arrow file, which is not read (the Baseten agent traces come as such)",
 		"write it as JSON lines first, e.g. with pyarrow or DuckDB",
 		prefixed("ARROW1")},
-	{"azure", "an Azure LLM inference trace (CSV), which is not read yet",
-		"write it as BurstGPT CSV: Timestamp in seconds from the first row, Request tokens, Response tokens",
-		isAzure},
 	{"servegen", "a ServeGen rate model (windows of rate, CV and law), not a list of requests",
 		"sample requests from it with ServeGen itself and convert those",
 		isServeGen},
@@ -109,12 +106,6 @@ func isMarkup(s sample) bool {
 		}
 	}
 	return false
-}
-
-// isAzure knows the three published layouts: with and without NumImages.
-func isAzure(s sample) bool {
-	return strings.HasPrefix(s.line, "TIMESTAMP,") && strings.Contains(s.line, "ContextTokens") &&
-		strings.Contains(s.line, "GeneratedTokens")
 }
 
 // serveGenLine is a window of a rate model: start, rate, CV, law (empty where
