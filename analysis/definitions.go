@@ -5,7 +5,7 @@ var definitions = map[string]string{
 	"percentiles":            "exact, by linear interpolation between closest ranks; std is of the population",
 	"means":                  "ttft, tpot and e2e have one value a request; itl one a gap, so that long answers weigh more; tpot_token_mean one weight a token",
 	"duration_s":             "first send to last output of all completed requests",
-	"throughput":             "completed requests and their tokens, by duration_s: the tail in which the server drains is in it",
+	"throughput":             "completed requests and their tokens, by duration_s: the tail in which the server drains is in it; tokens in all are those of text and media together",
 	"steady":                 "requests whose last output lies from a tenth of the time of sending after the first send to the last send, by the window's length",
 	"ttft_ms":                "send to first output (content, reasoning or tool call)",
 	"tpot_ms":                "(last output - first output) / (output tokens - 1), one value a request, from two tokens on",

@@ -120,12 +120,27 @@ func (rep *RunReport) writeThroughput(p *report) {
 			figure(Some(s.FromS)), figure(Some(s.ToS)), figure(s.Requests), figure(s.OutputTokens), figure(s.TotalTokens))
 	}
 	p.line("Tokens: %s input, %s output, %s cached", sum(rep.Tokens.Input), sum(rep.Tokens.Output), sum(rep.Tokens.Cached))
+	rep.writeMedia(p)
 	if g := rep.Goodput; g != nil {
 		p.line("Goodput (%s): %d of %s (%s of all), %s requests/s",
 			g.SLO, g.Good, plural.Of(rep.Requests.Total, "request"), percent(g.Share), figure(g.Requests))
 	}
 	rep.writeCache(p)
 	rep.writeServer(p)
+}
+
+// writeMedia parts the input's tokens where the server told those of media.
+func (rep *RunReport) writeMedia(p *report) {
+	t := rep.Tokens
+	if t.Media.Known == 0 || t.Media.Sum == 0 {
+		return
+	}
+	note := ""
+	if t.Media.Known < t.Input.Known {
+		note = fmt.Sprintf(" (%d of %s tell it)", t.Media.Known, plural.Of(t.Input.Known, "request"))
+	}
+	p.line("Of the input: %s tokens of images, audio and video%s, %s of text or not told; the throughput counts both",
+		sum(t.Media), note, sum(Total{t.Input.Sum - t.Media.Sum, t.Input.Known}))
 }
 
 // writeCache puts what was predicted of the prefix cache beside what was seen.
