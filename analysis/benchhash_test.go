@@ -109,6 +109,26 @@ func TestHashBenchRawIsTheSame(t *testing.T) {
 	}
 }
 
+// Only the first blocks of a long chain have bytes to digest: 3 of 2,500 here,
+// or 1,200. Turns end with them, and all blocks are hashed.
+func TestHashBenchTurns(t *testing.T) {
+	tokens := make([]uint32, 2500)
+	for blocks, turns := range map[int]int{3: 1, 1200: 2, 2500: 3} {
+		b, err := newHashBench(hashing.XXHash, tokens, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := bytes.Clone(b.chain.Digest())
+		b.ends = b.ends[:blocks+1]
+		if err := b.trial(tokens, []any{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.ratio.Stats().Count; int(got) != turns || !bytes.Equal(b.chain.Digest(), want) {
+			t.Errorf("bytes of %d blocks: %d turns, want %d; last digest %x, want %x", blocks, got, turns, b.chain.Digest(), want)
+		}
+	}
+}
+
 func TestHashBenchRefuses(t *testing.T) {
 	sha := []hashing.Algorithm{hashing.SHA256}
 	for want, o := range map[string]HashBenchOptions{
