@@ -18,7 +18,7 @@ func TestMeasureCacheAlone(t *testing.T) {
 	if code := run(args, &out, &errs); code != 0 {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
-	for _, want := range []string{"### Cache curves", "13 capacities", "has no kvcache_sim", "LRU's hits for every capacity"} {
+	for _, want := range []string{"### Cache curves", "13 capacities", "has no kvcache_sim", "LRU's hits for every capacity", "together"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report does not say %q:\n%s", want, &out)
 		}
