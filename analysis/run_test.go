@@ -380,6 +380,21 @@ func TestPrefixRates(t *testing.T) {
 	}
 }
 
+// TestHitsBelow: fewer hits than predicted have a second reason beside eviction
+// where requests are missing whose prefixes were to be hit.
+func TestHitsBelow(t *testing.T) {
+	a := completed(0, ms, ms, 2)
+	a.CachedTokens, a.PredictedHit = 40, 50
+	b := completed(0, ms, ms, 2)
+	b.State, b.Class = record.Failed, record.ClassHTTP429
+	silent(t, analyse(RunOptions{}, a))
+	warned(t, analyse(RunOptions{}, a, b), "observed hits are below the predicted ones (0.4000 < 0.5000): these count on the prefixes of all planned requests, of which 1 were not completed")
+	a.CachedTokens = 50
+	if all := strings.Join(analyse(RunOptions{}, a, b).Warnings, "; "); strings.Contains(all, "hits") {
+		t.Errorf("a word on hits that are as predicted: %s", all)
+	}
+}
+
 func warned(t *testing.T, rep *RunReport, parts ...string) {
 	t.Helper()
 	all := strings.Join(rep.Warnings, "\n")

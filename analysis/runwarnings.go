@@ -82,17 +82,42 @@ func (r *Run) countWarnings() (w []string) {
 func (r *Run) cacheWarnings(rep *RunReport) (w []string) {
 	predicted, a := rep.PrefixCache.Predicted.Get()
 	observed, b := rep.PrefixCache.Observed.Get()
-	if a && b && r.prefix.both > 0 && observed > predicted {
-		w = append(w, fmt.Sprintf("observed hits exceed the predicted ones (%.4f > %.4f; %s): the server was warm, use --fresh or --salt",
-			observed, predicted, plural.Of(r.odd.hitsExceeded, "request")))
+	switch {
+	case !a || !b || r.prefix.both == 0:
+	case observed > predicted:
+		w = append(w, fmt.Sprintf("observed hits exceed the predicted ones (%.4f > %.4f; %s): the server was warm%s",
+			observed, predicted, plural.Of(r.odd.hitsExceeded, "request"), r.shards.remedy()))
+	case observed < predicted:
+		w = append(w, unleft(rep, observed, predicted)...)
 	}
 	if counted, c := rep.PrefixCache.Counted.Get(); a && c && !b && counted > predicted {
-		w = append(w, fmt.Sprintf("the hits that the server counted exceed the predicted ones (%.4f > %.4f): the server was warm, or served others too; use --fresh or --salt",
-			counted, predicted))
+		w = append(w, fmt.Sprintf("the hits that the server counted exceed the predicted ones (%.4f > %.4f): the server was warm, or served others too%s",
+			counted, predicted, r.shards.remedy()))
 	}
 	if r.prefix.reported > 0 && r.prefix.reported < rep.Requests.Completed {
 		w = append(w, fmt.Sprintf("cached tokens are known of %d of %s: hit rates are over those",
 			r.prefix.reported, plural.Of(rep.Requests.Completed, "completed request")))
 	}
 	return w
+}
+
+// remedy is what else may be the reason of more hits than predicted, and what
+// helps: a shard predicts the hits of its own requests alone, and --fresh would
+// draw another salt in each.
+func (s *shards) remedy() string {
+	if len(s.headers) > 0 && shardsOf(s.headers[0]) > 1 {
+		return ", by the other shards' requests, which no shard's prediction has, or by an earlier run: --salt tells"
+	}
+	return ", use --fresh or --salt"
+}
+
+// unleft says that hits may be missing because requests were: the prediction
+// takes each that was planned for one that leaves its prefix in the cache.
+func unleft(rep *RunReport, observed, predicted float64) []string {
+	n := rep.Requests.Total - rep.Requests.Completed
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("observed hits are below the predicted ones (%.4f < %.4f): these count on the prefixes of all planned requests, of which %d were not completed",
+		observed, predicted, n)}
 }

@@ -74,22 +74,26 @@ func (r *Run) AddSeries(shard int, s *record.Series) {
 }
 
 func (m serverSeries) add(metric record.Metric, s *record.Series) {
-	if m[metric] == nil {
-		m[metric] = map[string][]*points{}
-	}
-	id := labelsID(s.Labels)
-	list := m[metric][s.Name]
-	i, found := slices.BinarySearchFunc(list, id, func(p *points, id string) int { return strings.Compare(p.id, id) })
-	if !found {
-		list = slices.Insert(list, i, &points{id: id})
-		m[metric][s.Name] = list
-	}
-	p := list[i]
+	p := m.points(metric, s.Name, labelsID(s.Labels))
 	for k, t := range s.Times {
 		if v := s.Values[k]; v >= 0 && v <= figureLimit { // NaN is neither
 			p.insert(t.Microseconds(), v)
 		}
 	}
+}
+
+// points are those of one series, made where there were none.
+func (m serverSeries) points(metric record.Metric, name, id string) *points {
+	if m[metric] == nil {
+		m[metric] = map[string][]*points{}
+	}
+	list := m[metric][name]
+	i, found := slices.BinarySearchFunc(list, id, func(p *points, id string) int { return strings.Compare(p.id, id) })
+	if !found {
+		list = slices.Insert(list, i, &points{id: id})
+		m[metric][name] = list
+	}
+	return list[i]
 }
 
 // insert puts a point where its time belongs; of two at one time the later
@@ -248,20 +252,6 @@ func hitRate(hits, queries Value) Value {
 	return Ratio(hits.V, queries.V)
 }
 
-// view is how the shard that looked most often saw a server: each shard of a
-// run asks the same servers, whose counters have what all of them sent.
-func (r *Run) view(replica int) serverSeries {
-	var best serverSeries
-	most, shard := 0, 0
-	for key, m := range r.series {
-		n := len(m.scrapes())
-		if key.replica == replica && (n > most || n == most && key.shard < shard) {
-			best, most, shard = m, n, key.shard
-		}
-	}
-	return best
-}
-
 // serverMetrics sums up each server and all together.
 func (r *Run) serverMetrics() (each map[int]*ServerMetrics, all *ServerMetrics, notes []string) {
 	each = map[int]*ServerMetrics{}
@@ -280,7 +270,7 @@ func (r *Run) serverMetrics() (each map[int]*ServerMetrics, all *ServerMetrics, 
 			continue
 		}
 		var one serverSums
-		m := r.view(i)
+		m := r.view(i, run)
 		one.add(m, run)
 		total.add(m, run)
 		each[i] = one.report()
