@@ -375,6 +375,8 @@ func TestForm(t *testing.T) {
 	for _, c := range []struct{ body, name, kind, content string }{
 		{`{"model":"w","file":"data:audio/wav;base64,UklGRg==","temperature":0.0,"language":null,"timestamp_granularities":["word","segment"],"stream":true}`, "audio.wav", "audio/wav", "RIFF"},
 		{`{"model":"w","file":"a.wav","temperature":0.0,"timestamp_granularities[]":["word","segment"],"stream":true}`, "a.wav", "audio/wav", "RIFF"},
+		{`{"model":"w","file":"file:a.wav","temperature":0.0,"timestamp_granularities":["word","segment"],"stream":true}`, "a.wav", "audio/wav", "RIFF"},
+		{`{"model":"w","file":"file://a.wav","temperature":0.0,"timestamp_granularities":["word","segment"],"stream":true}`, "a.wav", "audio/wav", "RIFF"},
 		{`{"filename":"b\"\r\n.mp3","model":"w","file":"data:,R%49FF","temperature":0.0,"timestamp_granularities":["word","segment"],"stream":true}`, `b%22%0D%0A.mp3`, "text/plain", "RIFF"},
 	} {
 		form, err := b.appendForm(nil, []byte(c.body))
@@ -415,6 +417,7 @@ func TestFormRefusals(t *testing.T) {
 		file, want string
 	}{
 		{nil, `"/etc/hostname"`, "no directory of media"}, {media, `"/etc/hostname"`, "read media"}, {media, `"../../etc/hostname"`, "read media"},
+		{media, `"file:///etc/hostname"`, "read media"}, {media, `"file:../x"`, "read media"},
 		{media, `"none.wav"`, "read media"}, {media, `7`, "want a data URL"}, {media, `""`, "want a data URL"},
 		{media, `"data:audio/wav;base64"`, "comma"}, {media, `"data:audio/wav;base64,%%"`, "decode data URL"},
 		{media, `"data:,` + formBoundary + `"`, "boundary"},

@@ -54,6 +54,16 @@ func (m *mediaDir) read(name string) ([]byte, error) {
 	return content, nil
 }
 
+// fileName is the name of a file that a transcription's body has, bare or as
+// other media have theirs: "file:NAME".
+func fileName(ref string) string {
+	name, found := strings.CutPrefix(ref, "file:")
+	if found {
+		name = strings.TrimPrefix(name, "//")
+	}
+	return name
+}
+
 // size is how much the files that j's body names will add to it.
 func (m *mediaDir) size(j *job) int64 {
 	if m == nil {
@@ -62,7 +72,7 @@ func (m *mediaDir) size(j *job) int64 {
 	var names []string
 	if j.api == openai.Transcriptions {
 		if list, _, err := spans(j.source); err == nil {
-			names = append(names, jsonString(valueOf(j.source, list, "file")))
+			names = append(names, fileName(jsonString(valueOf(j.source, list, "file"))))
 		}
 	} else {
 		for _, at := range mediaRefs.FindAllSubmatch(j.source, -1) {

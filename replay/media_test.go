@@ -48,8 +48,10 @@ func TestMediaInline(t *testing.T) {
 			t.Errorf("%s: %d bytes more, want %d", body, got, want)
 		}
 	}
-	if got := media.size(&job{api: openai.Transcriptions, source: []byte(`{"file":"c.wav"}`)}); got != 4 {
-		t.Errorf("a form: %d bytes more", got)
+	for _, form := range []string{`{"file":"c.wav"}`, `{"file":"file:c.wav"}`} {
+		if got := media.size(&job{api: openai.Transcriptions, source: []byte(form)}); got != 4 {
+			t.Errorf("%s: %d bytes more", form, got)
+		}
 	}
 	b := &bodies{cfg: &Config{Requests: RequestConfig{Stream: StreamOwn}}, media: media}
 	got, err := b.append(nil, &job{api: openai.Chat, source: []byte(`{"messages":[{"content":[{"image_url":{"url":"file:a.PNG"}}]}],"stream":false}`), output: record.Unknown})

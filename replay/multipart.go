@@ -84,6 +84,7 @@ func (b *bodies) appendFile(dst, raw []byte, name string) ([]byte, error) {
 	}
 	kind, content, err := dataURL(ref)
 	if errors.Is(err, errNoDataURL) {
+		ref = fileName(ref)
 		if name == "" {
 			name = path.Base(ref)
 		}
