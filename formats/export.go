@@ -216,5 +216,5 @@ func (w naming) Write(p []byte) (int, error) {
 	if errors.As(err, &at) {
 		err = at.Err // the name of it is ours
 	}
-	return n, fmt.Errorf("write %s: %w", w.name, err)
+	return n, &fs.PathError{Op: "write", Path: w.name, Err: err}
 }

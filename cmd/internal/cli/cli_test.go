@@ -3,9 +3,12 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -79,6 +82,27 @@ func TestComplain(t *testing.T) {
 	const want = "x: error: no\nx: told 1\nx: error: EOF\nx: hint: x --help lists the flags\n"
 	if stderr.String() != want {
 		t.Errorf("got %q, want %q", &stderr, want)
+	}
+}
+
+// TestStdoutClosed: head has read enough is no error to speak of; a full disk
+// is, and so is a closed pipe that is not stdout.
+func TestStdoutClosed(t *testing.T) {
+	for _, c := range []struct {
+		path string
+		err  error
+		want string
+	}{
+		{"/dev/stdout", syscall.EPIPE, ""},
+		{"standard output", syscall.EPIPE, ""},
+		{"/dev/stdout", syscall.ENOSPC, "x: error: write table: write /dev/stdout: no space left on device\n"},
+		{"run.rec", syscall.EPIPE, "x: error: write table: write run.rec: broken pipe\n"},
+	} {
+		var stderr bytes.Buffer
+		Command{Name: "x", Err: &stderr}.Complain(fmt.Errorf("write table: %w", &fs.PathError{Op: "write", Path: c.path, Err: c.err}), "")
+		if stderr.String() != c.want {
+			t.Errorf("%s, %v: got %q, want %q", c.path, c.err, &stderr, c.want)
+		}
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"syscall"
 
 	"github.com/spf13/pflag"
 )
@@ -45,8 +48,13 @@ func (c Command) Tell(kind, format string, args ...any) {
 	fmt.Fprintf(c.Err, "%s: %s%s\n", c.Name, kind, fmt.Sprintf(format, args...))
 }
 
-// Complain tells an error and, where there is one, a hint, in one write.
+// Complain tells an error and, where there is one, a hint, in one write. That
+// whoever reads stdout has seen enough (as head has) is worth no word, only the
+// exit status.
 func (c Command) Complain(err error, hint string) {
+	if stdoutClosed(err) {
+		return
+	}
 	var b bytes.Buffer
 	to := Command{Name: c.Name, Err: &b}
 	to.Tell("error", "%v", err)
@@ -54,6 +62,13 @@ func (c Command) Complain(err error, hint string) {
 		to.Tell("hint", "%s", hint)
 	}
 	_, _ = c.Err.Write(b.Bytes()) // there is nowhere to tell that stderr is gone
+}
+
+// stdoutClosed says whether nobody reads stdout any more; package formats calls
+// it by its other name.
+func stdoutClosed(err error) bool {
+	var at *fs.PathError
+	return errors.As(err, &at) && (at.Path == os.Stdout.Name() || at.Path == "standard output") && errors.Is(at, syscall.EPIPE)
 }
 
 // Wrong tells a mistake of usage; its value is the exit status.
@@ -65,10 +80,10 @@ func (c Command) Wrong(err error) int {
 // Parse reads the flags, of which it adds --version. Where help or the version
 // was asked for, it is printed, and done says that there is nothing else to do.
 // Errors of the arguments are a UsageError.
-func (c Command) Parse(fs *pflag.FlagSet, args []string, help func(io.Writer) error) (done bool, err error) {
-	fs.SetOutput(io.Discard)
-	version := fs.Bool("version", false, "print the version and exit")
-	err = fs.Parse(args)
+func (c Command) Parse(flags *pflag.FlagSet, args []string, help func(io.Writer) error) (done bool, err error) {
+	flags.SetOutput(io.Discard)
+	version := flags.Bool("version", false, "print the version and exit")
+	err = flags.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		return true, help(c.Out)
