@@ -71,7 +71,7 @@ func (s *Sequence) Add(ids []uint64, input, output int64) error {
 // requests of different spaces, from 0 to 65,535, share no block.
 func (s *Sequence) AddIn(space int, ids []uint64, input, output int64) error {
 	if space < 0 || space >= maxSpaces {
-		return fmt.Errorf("add request: found name space %d, expected 0 to %d", space, maxSpaces-1)
+		return fmt.Errorf("add request: found name space %d, expected 0 to %d (a trace's blocks can be told apart for %d models)", space, maxSpaces-1, maxSpaces)
 	}
 	if s.blocks+len(ids)+s.last.n >= maxBlocks {
 		return fmt.Errorf("add request: more than %d blocks and requests in a trace", maxBlocks)
