@@ -35,10 +35,10 @@ func (v Vocabulary) Digest() string {
 }
 
 const (
-	// MinWords is the least number of words that prompts are made of. With W
-	// words two blocks in one place share their first token at odds of 1/W: with
-	// less than FewWords more often than is good.
+	// MinWords is the least number of words that prompts are made of.
 	MinWords = 2
+	// FewWords is a number of words below which more blocks share their first
+	// token than is good: with W words two in one place do at odds of 1/W.
 	FewWords = 256
 	// minIDs is the least number of ids of the default range; with fewer there
 	// the whole vocabulary is taken.
