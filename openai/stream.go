@@ -57,6 +57,8 @@ type Stream struct {
 	Times ServerTimes
 	// Chunks counts the outputs by Channel, all choices.
 	Chunks [channels]int64
+	// Results is how many embeddings or ranked documents a whole answer held.
+	Results int
 	// Done says that [DONE] or another terminal event came.
 	Done bool
 
@@ -113,9 +115,13 @@ func (s *Stream) Feed(ev Event) []Output {
 		s.Done = s.API != Responses // which has a terminal event of its own
 		return nil
 	}
+	err := s.chunk.Parse(data)
+	if err != nil && ev.Cut { // its rest never came
+		return nil
+	}
 	s.events++
-	if err := s.chunk.Parse(data); err != nil {
-		if !ev.Cut && s.broken == "" {
+	if err != nil {
+		if s.broken == "" {
 			s.broken = fmt.Sprintf("event %d: %v: found %q", s.events, err, Snippet(data))
 		}
 		return nil
@@ -168,6 +174,7 @@ func (s *Stream) take(c *Piece) {
 		s.Usage, s.HasUsage = s.Usage.merge(c.Usage), true
 	}
 	s.Times = s.Times.merge(c.Times)
+	s.Results += c.Results
 	s.count(c)
 	s.Done = s.Done || c.Over
 }
@@ -179,6 +186,9 @@ func (s *Stream) part(p *Part) {
 	ch := s.choice(p.Index)
 	if p.FinishReason != nil {
 		ch.finish = Text(p.FinishReason)
+		if ch.finish == "error" || ch.finish == "abort" { // vLLM, LMI: the engine gave up
+			s.fail("finish_reason " + ch.finish)
+		}
 	}
 	channel, tokens := Content, p.Tokens
 	if tokens != Unknown {
@@ -266,7 +276,7 @@ func (s *Stream) Verdict(end error) (Verdict, string) {
 	case s.known == 0 && (s.Done || s.events > 0):
 		return BadResponse, "no event held an answer"
 	case s.Done:
-		return Whole, ""
+		return Whole, s.unfinished()
 	case s.finished() && end != nil:
 		return Whole, fmt.Sprintf("the connection broke after finish_reason: %v", end)
 	case s.finished():
@@ -281,13 +291,25 @@ func (s *Stream) Verdict(end error) (Verdict, string) {
 	return Truncated, fmt.Sprintf("the answer ended after %d outputs without %s", s.OutputChunks(), last)
 }
 
-func (s *Stream) finished() bool {
+func (s *Stream) finished() bool { return len(s.choices) > 0 && s.open() == 0 }
+
+// open is the number of choices without a finish_reason.
+func (s *Stream) open() (n int) {
 	for i := range s.choices {
 		if s.choices[i].finish == "" {
-			return false
+			n++
 		}
 	}
-	return len(s.choices) > 0
+	return n
+}
+
+// unfinished is the note on a whole answer some of whose choices have a
+// finish_reason and others none.
+func (s *Stream) unfinished() string {
+	if n := s.open(); n > 0 && n < len(s.choices) {
+		return fmt.Sprintf("%d of %d choices have no finish_reason", n, len(s.choices))
+	}
+	return ""
 }
 
 // OutputChunks is the number of outputs, all channels and choices.

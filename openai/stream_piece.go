@@ -26,6 +26,8 @@ type Piece struct {
 	HasUsage bool
 	// Times are what the server tells of its own times.
 	Times ServerTimes
+	// Results is how many embeddings or ranked documents it holds.
+	Results int
 	// Error is the message of an error object, HasError whether there is one
 	// ("error": null is none).
 	Error    string
@@ -258,16 +260,21 @@ func nonEmpty(raw []byte) []byte {
 	return nil
 }
 
-// countOf is a count as an integer or a whole float; all else is Unknown.
+// maxCount is more tokens than any request has: what passes it is no count,
+// and would bring the sums over many requests to overflow.
+const maxCount = 1e12
+
+// countOf is a count up to maxCount as an integer or a whole float; all else
+// is Unknown.
 func countOf(raw []byte) int64 {
-	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil && n >= 0 {
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil && n >= 0 && n <= maxCount {
 		return n
 	}
 	var f float64
 	if len(raw) == 0 || (raw[0] < '0' || raw[0] > '9') || json.Unmarshal(raw, &f) != nil {
 		return Unknown
 	}
-	if f != math.Trunc(f) || f > 1<<53 {
+	if f != math.Trunc(f) || f > maxCount {
 		return Unknown
 	}
 	return int64(f)

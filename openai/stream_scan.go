@@ -241,7 +241,7 @@ func (s *scan) text() []byte {
 	return nonEmptyString(s.str())
 }
 
-// count is a plain integer of up to 15 digits; null is Unknown, all else fails.
+// count is a plain integer up to maxCount; null is Unknown, all else fails.
 func (s *scan) count() int64 {
 	if s.null() {
 		return Unknown
@@ -257,7 +257,7 @@ func (s *scan) count() int64 {
 		}
 	}
 	digits := s.i - start
-	if digits == 0 || digits > 15 || (digits > 1 && s.b[start] == '0') || s.inNumber() {
+	if digits == 0 || n > maxCount || (digits > 1 && s.b[start] == '0') || s.inNumber() {
 		s.fail = true
 	}
 	return n

@@ -87,7 +87,7 @@ func (c *Piece) list(raw []byte, name, field string, shape Shape) error {
 			return fmt.Errorf("parse answer: field %s[%d]: found no %s", name, i, field)
 		}
 	}
-	c.Shape, c.Over = shape, true
+	c.Shape, c.Over, c.Results = shape, true, len(elems)
 	return nil
 }
 

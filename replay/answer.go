@@ -160,7 +160,7 @@ func (e *engine) streamed(ctx context.Context, an *answering) {
 	if !errors.Is(context.Cause(ctx), errDrained) {
 		res.End = e.moment(an.a)
 	}
-	takeUsage(res, rd.stream)
+	e.takeUsage(res, rd.stream)
 	res.CountedOutput = rd.stream.OutputChunks()
 	if end != nil && !rd.stream.Done && cut(ctx, res) {
 		res.Error = cutSentence(res, e.cfg.Timeout)
@@ -274,8 +274,11 @@ func (e *engine) plain(ctx context.Context, an *answering, body io.Reader) {
 func (e *engine) object(an *answering, text []byte) {
 	res, stream := &an.job.res, an.stream
 	stream.FeedJSON(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
-	takeUsage(res, stream)
+	e.takeUsage(res, stream)
 	verdict, message := stream.Verdict(nil)
+	if wrong := miscounted(an.job, stream); wrong != "" && verdict == openai.Whole {
+		verdict, message = openai.BadResponse, wrong
+	}
 	if verdict == openai.Whole {
 		res.LastOutput = res.End
 		message = unstreamed(an.job)
@@ -318,7 +321,13 @@ func (e *engine) whole(ctx context.Context, an *answering, body io.Reader) (text
 	return nil, false
 }
 
-func takeUsage(res *record.Result, s *openai.Stream) {
+// takeUsage takes over what the server counted. A part of the prompt that is
+// larger than the prompt is no count.
+func (e *engine) takeUsage(res *record.Result, s *openai.Stream) {
+	if u := &s.Usage; u.Prompt != openai.Unknown && u.Cached > u.Prompt {
+		e.tally.overcached.Add(1)
+		u.Cached = openai.Unknown
+	}
 	res.PromptTokens, res.CompletionTokens = s.Usage.Prompt, s.Usage.Completion
 	res.CachedTokens, res.ReasoningTokens, res.MediaTokens = s.Usage.Cached, s.Usage.Reasoning, s.Usage.Media
 	res.FinishReason = s.FinishReason()

@@ -93,7 +93,7 @@ var apiCases = []struct {
 	{"responses, whole", "responses", `{"input":"x","stream":false}`, typed("application/json", `{"object":"response","status":"completed","output":[],"usage":{"input_tokens":3,"output_tokens":1}}`),
 		"", false, [4]int64{3, 1, -1, -1}, ""},
 	{"responses, a chat instead", "responses", `{"input":"x"}`, scripted(step{0, word + event("", "stop") + done}), record.ClassBadResponse, false, [4]int64{-1, -1, -1, -1}, "found a completion"},
-	{"embeddings", "embeddings", `{"input":["a","b"]}`, typed("application/json", `{"object":"list","data":[{"index":0,"embedding":[0.5]}],"usage":{"prompt_tokens":4,"total_tokens":4,"completion_tokens":0}}`),
+	{"embeddings", "embeddings", `{"input":["a","b"]}`, typed("application/json", `{"object":"list","data":[{"index":0,"embedding":[0.5]},{"index":1,"embedding":[0.5]}],"usage":{"prompt_tokens":4,"total_tokens":4,"completion_tokens":0}}`),
 		"", false, [4]int64{4, 0, -1, -1}, ""},
 	{"embeddings, none", "embeddings", `{"input":"a"}`, typed("application/json", `{"object":"list","data":[]}`), record.ClassBadResponse, false, [4]int64{-1, -1, -1, -1}, "data"},
 	{"embeddings, an error", "embeddings", `{"input":"a"}`, typed("application/json", `{"error":{"message":"no"}}`), record.ClassStreamError, false, [4]int64{-1, -1, -1, -1}, "no"},

@@ -51,18 +51,24 @@ func (b *bodies) close() { b.media.close() }
 // setModel names the model, before the first body.
 func (b *bodies) setModel(model string) { b.model = openai.AppendQuoted(nil, model) }
 
-// refuse notes an optional field that the message of a refusal names, where
-// body has it; false where there is none. A field that another answer has
-// brought down meanwhile counts too: the request is to be made without it.
-func (b *bodies) refuse(message string, body fields) bool {
+// refusedField is the first optional field of body that the message of a refusal
+// names, 0 where it names none.
+func refusedField(message string, body fields) fields {
 	for i, name := range optionalFields {
 		if body.has(i) && mentions(message, name) {
-			b.refused.Or(1 << i)
-			return true
+			return 1 << i
 		}
 	}
-	return false
+	return 0
 }
+
+// learn keeps fields from all later bodies.
+func (b *bodies) learn(f fields) { b.refused.Or(uint32(f)) }
+
+// without are the fields that j's body is not to have. What the request alone
+// was refused for is no other's yet: a server that quotes the body in its
+// message names every field, whatever is wrong.
+func (b *bodies) without(j *job) fields { return fields(b.refused.Load()) | j.without }
 
 // mentions says whether the message has the name as a word of its own, in
 // either case: "Priority scheduling is not enabled" is about priority, and
@@ -100,7 +106,7 @@ func (b *bodies) fieldsFor(j *job, f *form) fields {
 	if j.priority != nil {
 		set |= 1 << optPriority
 	}
-	return set &^ fields(b.refused.Load())
+	return set &^ b.without(j)
 }
 
 // stale says whether a body has a field that was refused since.
@@ -122,6 +128,7 @@ const bodyRoom = 512
 // append renders j's body, and says in j what it asks for.
 func (b *bodies) append(dst []byte, j *job) ([]byte, error) {
 	if j.source == nil {
+		j.results = b.expected(j, nil, nil)
 		return b.generate(dst, j), nil
 	}
 	source := j.source
@@ -135,6 +142,7 @@ func (b *bodies) append(dst []byte, j *job) ([]byte, error) {
 	if err != nil {
 		return dst, fmt.Errorf("edit body: %w", err)
 	}
+	j.results = b.expected(j, source, list)
 	set, err := b.members(j, source, list)
 	if err != nil {
 		return dst, err
@@ -150,7 +158,7 @@ func (b *bodies) append(dst []byte, j *job) ([]byte, error) {
 // the literal body has, which is nil for a generated one.
 func (b *bodies) members(j *job, body []byte, list []span) ([]member, error) {
 	f := forms[formOf(j.api, body)]
-	j.streams = b.cfg.asksStream(j.api, &f, string(valueOf(body, list, "stream")))
+	j.streams = b.cfg.asksStream(j.api, &f, string(valueOf(body, list, "stream")), b.value(nil, nil, "stream"))
 	j.fields = b.fieldsFor(j, &f)
 	if n := b.answers(body, list); n > 1 && j.output != record.Unknown {
 		j.res.WantedOutput = n * j.output
@@ -170,7 +178,7 @@ func (b *bodies) members(j *job, body []byte, list []span) ([]member, error) {
 	}
 	if j.fields.has(optPriority) && !has(list, "priority") {
 		m.set("priority", strconv.AppendInt(nil, *j.priority, 10))
-	} else if has(list, "priority") && fields(b.refused.Load()).has(optPriority) {
+	} else if has(list, "priority") && b.without(j).has(optPriority) {
 		m.set("priority", nil)
 	}
 	return append(m.list, b.extra...), nil
@@ -181,13 +189,18 @@ const maxAnswers = 1 << 20
 
 // answers is how many answers a body asks for ("n"), each of the wanted length.
 func (b *bodies) answers(body []byte, list []span) int64 {
-	raw := valueOf(body, list, "n")
+	return min(countIn(b.value(body, list, "n")), maxAnswers)
+}
+
+// value is a member's raw value as it is sent, that of --extra before the
+// body's own.
+func (b *bodies) value(body []byte, list []span, key string) []byte {
 	for _, x := range b.extra {
-		if x.key == "n" {
-			raw = x.value
+		if x.key == key {
+			return x.value
 		}
 	}
-	return min(countIn(raw), maxAnswers)
+	return valueOf(body, list, key)
 }
 
 // askUsage asks a stream for its usage, and keeps what else its body asks of it.

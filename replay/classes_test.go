@@ -393,6 +393,29 @@ func TestOptionalFieldsAreLearnt(t *testing.T) { // R25
 	}
 }
 
+// A refusal of something else that quotes the whole body, as validators do,
+// takes no field from the requests after it.
+func TestQuotedFieldsAreNotLearnt(t *testing.T) {
+	var bodies []string
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(b))
+		if len(bodies) <= 2 { // the first request, with stream_options and without
+			w.WriteHeader(422)
+			fmt.Fprintf(w, `{"detail":[{"loc":["body","user"],"msg":"Field required","input":%s}]}`, b)
+			return
+		}
+		scripted(step{0, word + done})(w, r)
+	})
+	out, results := over(t, url, every(100*ms, 2), func(c *Config) { c.MaxConcurrency = 1 })
+	if out.Completed != 1 || results[0].Class != record.ClassHTTP4xx || len(out.Notes) != 0 {
+		t.Errorf("%+v, first %v %s", out, results[0].Class, results[0].Error)
+	}
+	if len(bodies) != 3 || strings.Contains(bodies[1], "stream_options") || !strings.Contains(bodies[2], "stream_options") {
+		t.Errorf("bodies %q", bodies)
+	}
+}
+
 func TestSeveralServersTakeTurns(t *testing.T) {
 	a, b := serve(t, scripted(step{0, word + done})), serve(t, status(500, ""))
 	_, results := over(t, a, every(ms, 6), func(c *Config) { c.URLs = append(c.URLs, b) })

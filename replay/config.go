@@ -253,8 +253,7 @@ func (c *Config) Validate() error {
 	if err := c.validateProxy(); err != nil {
 		return err
 	}
-	_, err := parseExtra(c.Extra)
-	return err
+	return c.validateExtra()
 }
 
 // setsLengths says whether literal bodies get the wanted length too, in place

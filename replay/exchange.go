@@ -150,6 +150,7 @@ func (e *engine) try(ctx context.Context, to message, j *job) (again bool) {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return e.refused(ctx, resp, j)
 	}
+	e.bodies.learn(j.without) // without them it went
 	e.answer(ctx, a, resp, j, drained)
 	return false
 }
@@ -247,8 +248,13 @@ func (e *engine) refused(ctx context.Context, resp *http.Response, j *job) (agai
 	j.patience = retryAfter(resp.Header)
 	message := refusal(body)
 	code := resp.StatusCode
-	if (code == http.StatusBadRequest || code == http.StatusUnprocessableEntity) && e.bodies.refuse(string(body), j.fields) && !j.once {
-		return true
+	if code == http.StatusBadRequest || code == http.StatusUnprocessableEntity {
+		if field := refusedField(string(body), j.fields); field != 0 && !j.once {
+			j.without |= field
+			return true
+		} else if field != 0 { // it cannot be made again: the next ones fare better
+			e.bodies.learn(field)
+		}
 	}
 	res.State = record.Failed
 	res.Error = fmt.Sprintf("HTTP %d: %s", code, message)

@@ -76,9 +76,11 @@ func generates(api openai.API) bool {
 }
 
 // asksStream says whether a body of the form asks for a stream; own is its own
-// "stream", "" where it has none.
-func (c *Config) asksStream(api openai.API, f *form, own string) bool {
+// "stream", "" where it has none; extra that of --extra, which wins.
+func (c *Config) asksStream(api openai.API, f *form, own string, extra []byte) bool {
 	switch {
+	case extra != nil && f.streams:
+		return string(extra) == "true"
 	case !f.streams || c.Requests.Stream == StreamNever:
 		return false
 	case c.Requests.Stream == StreamAlways || api == openai.InvocationsStream:

@@ -3,7 +3,6 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -106,25 +105,4 @@ func editMembers(dst, body []byte, list []span, last int, set []member) []byte {
 		dst = append(append(append(dst, key...), ':'), m.value...)
 	}
 	return append(dst, body[last:]...)
-}
-
-// parseExtra reads the object of --extra. Values keep their bytes.
-func parseExtra(extra []byte) ([]member, error) {
-	if len(extra) == 0 {
-		return nil, nil
-	}
-	list, _, err := spans(extra)
-	if err != nil {
-		return nil, fmt.Errorf("parse extra fields: %w", err)
-	}
-	var members []member
-	for _, s := range list {
-		for _, m := range members {
-			if m.key == s.key {
-				return nil, fmt.Errorf("parse extra fields: field %q: found twice", s.key)
-			}
-		}
-		members = append(members, member{s.key, extra[s.start:s.end]})
-	}
-	return members, nil
 }

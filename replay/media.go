@@ -76,7 +76,7 @@ func (m *mediaDir) size(j *job) int64 {
 		}
 	} else {
 		for _, at := range mediaRefs.FindAllSubmatch(j.source, -1) {
-			names = append(names, string(at[2]))
+			names = append(names, unquote(at[2]))
 		}
 	}
 	sum := int64(0)
@@ -90,8 +90,14 @@ func (m *mediaDir) size(j *job) int64 {
 
 // mediaRefs are the members of content parts that name a file: "url" and the
 // like, which hold URLs, and "data", which holds Base64 alone. Within a JSON
-// string a quote is escaped, so a match is a member.
-var mediaRefs = regexp.MustCompile(`"(url|image_url|audio_url|video_url|file_url|file_data|data)"\s*:\s*"file:(?://)?([^"\\]+)"`)
+// string a quote is escaped, so a match is a member. The name may have escapes:
+// some writers make them of slashes, others of letters beyond ASCII.
+var mediaRefs = regexp.MustCompile(`"(url|image_url|audio_url|video_url|file_url|file_data|data)"\s*:\s*"file:(?:\\?/\\?/)?((?:[^"\\]|\\.)*)"`)
+
+// unquote decodes the inside of a JSON string.
+func unquote(inside []byte) string {
+	return jsonString(append(append([]byte{'"'}, inside...), '"'))
+}
 
 // inline puts the files that a body names in place of their names.
 func (m *mediaDir) inline(body []byte) ([]byte, error) {
@@ -105,7 +111,7 @@ func (m *mediaDir) inline(body []byte) ([]byte, error) {
 	var dst []byte
 	last := 0
 	for _, at := range all {
-		member, name := string(body[at[2]:at[3]]), string(body[at[4]:at[5]])
+		member, name := string(body[at[2]:at[3]]), unquote(body[at[4]:at[5]])
 		content, err := m.read(name)
 		if err != nil {
 			return nil, err

@@ -41,6 +41,10 @@ type job struct {
 	// for a stream.
 	fields  fields
 	streams bool
+	// without are optional fields that the server refused of this request;
+	// results is how many the answer is to have, 0 where that is open.
+	without fields
+	results int
 	held    int64 // bytes held of the body budget
 	once    bool  // there is no room to keep the plan while the request runs
 	err     error

@@ -152,17 +152,22 @@ func (l Law) Shape() float64 {
 // and seed give the same times. It is for a valid law that Replaces.
 func (l Law) Times(n int64, seed uint64) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
-		scale := l.scale(n, seed)
+		level := l.drawn() && l.RampUp == Level
+		total := 0.0
+		if level {
+			total = l.total(n, seed)
+		}
 		source := Source(seed, "arrival")
 		sum := 0.0
 		for i := range n {
 			sum += l.delay(i, n, source)
-			at := sum * scale
-			if l.drawn() && l.RampUp == Level { // where the rounding of sums does not reach
-				at = min(at, float64(n)/l.Rate)
-				if i == n-1 {
-					at = float64(n) / l.Rate
-				}
+			at := sum
+			switch {
+			case !level:
+			case i == n-1: // where the rounding of sums does not reach
+				at = float64(n) / l.Rate
+			case sum > 0: // a shape can be so small that delays come out as 0
+				at = min(sum/total, 1) * (float64(n) / l.Rate)
 			}
 			if !yield(duration(at)) {
 				return
@@ -182,20 +187,13 @@ func (l Law) Span(n int64, seed uint64) (last time.Duration) {
 	return last
 }
 
-// scale is what makes the last time n/Rate.
-func (l Law) scale(n int64, seed uint64) float64 {
-	if !l.drawn() || l.RampUp != Level {
-		return 1
-	}
+// total is the sum of n delays as they are drawn.
+func (l Law) total(n int64, seed uint64) (sum float64) {
 	source := Source(seed, "arrival")
-	sum := 0.0
 	for i := range n {
 		sum += l.delay(i, n, source)
 	}
-	if sum == 0 { // a shape so small that every delay came out as 0
-		return 0
-	}
-	return float64(n) / l.Rate / sum
+	return sum
 }
 
 // delay draws the time in seconds between request i of n and the one before.

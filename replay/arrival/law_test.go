@@ -204,3 +204,12 @@ func BenchmarkTimes(b *testing.B) {
 		}
 	}
 }
+
+// Delays whose sum is so small that the rate divided by it overflows still end
+// at n/rate, and none is before 0.
+func TestSmallestDelays(t *testing.T) {
+	got := times(Law{Kind: Gamma, Rate: 1, Burstiness: 1e-4}, 6, 0)
+	if !slices.IsSorted(got) || got[0] < 0 || got[5] != 6*time.Second {
+		t.Errorf("times %v", got)
+	}
+}
