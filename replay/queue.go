@@ -148,6 +148,13 @@ func (q *queue) draft(ctx context.Context) *job {
 	}
 }
 
+// redraft puts back a job that draft gave.
+func (q *queue) redraft(j *job) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	heap.Push(&q.draw, j)
+}
+
 // drop says that j's body is not wanted, and whether it is there already: then
 // it is the caller's to free, else the renderer's.
 func (q *queue) drop(j *job) (drawn bool) {
@@ -182,19 +189,26 @@ func newBudget(limit int64) *budget {
 // is for one goroutine.
 func (b *budget) take(ctx context.Context, n int64) bool {
 	for {
-		b.mu.Lock()
-		if b.held == 0 || b.held+n <= b.limit {
-			b.held += n
-			b.mu.Unlock()
+		if b.tryTake(n) {
 			return true
 		}
-		b.mu.Unlock()
 		select {
 		case <-b.freed:
 		case <-ctx.Done():
 			return false
 		}
 	}
+}
+
+// tryTake takes n bytes where there is room.
+func (b *budget) tryTake(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held != 0 && b.held+n > b.limit {
+		return false
+	}
+	b.held += n
+	return true
 }
 
 // roomTwice says whether n more bytes stay within twice the limit.

@@ -14,17 +14,62 @@ func (e *engine) render() {
 		if j == nil {
 			return
 		}
-		j.held = e.bodies.size(j)
-		if e.sessions != nil && j.due-e.clock.now() < soon && e.drafts.roomTwice(j.held) {
-			e.drafts.force(j.held)
-		} else if !e.drafts.take(e.life, j.held) {
+		size := e.bodies.size(j)
+		switch e.makeRoom(j, size) {
+		case roomEnd:
 			return
+		case roomLater:
+			e.queue.redraft(j)
+			continue
 		}
+		j.held = size
 		e.draft(j)
 		if !e.queue.deliver(j) {
 			e.free(j)
 		}
 		close(j.ready)
+	}
+}
+
+// room is how the wait for a body's room ended.
+type room uint8
+
+const (
+	roomTaken room = iota
+	roomLater      // other jobs came up, perhaps more urgent ones
+	roomEnd        // the run is over
+)
+
+// makeRoom takes n bytes of the look-ahead for j. Where it has to wait it looks
+// up when other jobs come, and when j itself is due soon.
+func (e *engine) makeRoom(j *job, n int64) room {
+	if e.sessions == nil {
+		if !e.drafts.take(e.life, n) {
+			return roomEnd
+		}
+		return roomTaken
+	}
+	for {
+		left := j.due - soon - e.clock.now()
+		if left <= 0 && e.drafts.roomTwice(n) {
+			e.drafts.force(n)
+			return roomTaken
+		}
+		if e.drafts.tryTake(n) {
+			return roomTaken
+		}
+		due := time.NewTimer(max(left, soon))
+		select {
+		case <-e.drafts.freed:
+		case <-due.C:
+		case <-e.queue.drawn:
+			due.Stop()
+			return roomLater
+		case <-e.life.Done():
+			due.Stop()
+			return roomEnd
+		}
+		due.Stop()
 	}
 }
 
