@@ -2,8 +2,8 @@ package replay
 
 import (
 	"fmt"
-	"runtime"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
