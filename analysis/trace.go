@@ -77,7 +77,7 @@ func (c *tokenCounter) report() TokenStats {
 // NewTrace starts the analysis of a trace.
 func NewTrace(opts TraceOptions) (*Trace, error) {
 	t := &Trace{opts: opts, sessions: map[uint64]uint32{}, models: map[string]int{}, latest: record.NoTime}
-	size := opts.Header.BlockSize
+	size := opts.Header.TokensPerBlock()
 	if size <= 0 || opts.Header.PrefixSynthesised {
 		return t, nil
 	}

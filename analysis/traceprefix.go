@@ -16,7 +16,7 @@ func (t *Trace) prefixCache() (*TracePrefix, error) {
 	p := &TracePrefix{
 		BlockSize: s.BlockSize(), Blocks: int64(s.Blocks()), Unique: int64(s.Unique()), Warmup: t.opts.Warmup,
 		Ideal:          idealOf(ideal),
-		TraceBlockSize: t.opts.Header.BlockSize,
+		TraceBlockSize: t.opts.Header.TokensPerBlock(),
 		Models:         int64(len(t.models)),
 		ModelsShared:   t.opts.ShareModels,
 	}

@@ -76,6 +76,7 @@ func (m *mergedHeader) add(name string, h record.Header) error {
 	}{
 		{"namespace (they are different traces, and equal block ids would become one)", h.Namespace == have.Namespace},
 		{"block size", h.BlockSize == have.BlockSize || h.BlockSize == 0 || have.BlockSize == 0},
+		{"unit of blocks", h.BlockUnit == have.BlockUnit || h.BlockSize == 0 || have.BlockSize == 0},
 		{"source format", h.Source == have.Source},
 		{"clock", h.Wall == have.Wall},
 	} {
@@ -83,7 +84,12 @@ func (m *mergedHeader) add(name string, h record.Header) error {
 			return fmt.Errorf("merge %s and %s: they differ in their %s", m.name, name, d.what)
 		}
 	}
-	have.BlockSize = max(have.BlockSize, h.BlockSize)
+	if have.BlockSize == 0 {
+		have.BlockSize, have.BlockUnit, have.BytesPerToken = h.BlockSize, h.BlockUnit, h.BytesPerToken
+	}
+	if have.Capture != h.Capture {
+		have.Capture = ""
+	}
 	have.Origin = min(have.Origin, h.Origin)
 	have.PrefixSynthesised = have.PrefixSynthesised && h.PrefixSynthesised
 	switch {

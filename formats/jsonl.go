@@ -31,17 +31,20 @@ func detectJSONL(h *Head) Match {
 
 // jsonlHeader is record.Header as the first line has it.
 type jsonlHeader struct {
-	Retrace           string `json:"retrace"`
-	Source            string `json:"source,omitempty"`
-	BlockSize         int    `json:"block_size,omitempty"`
-	UnitNS            int64  `json:"unit_ns,omitempty"`
-	OriginNS          int64  `json:"origin_ns"`
-	Wall              bool   `json:"wall,omitempty"`
-	TimeBasis         string `json:"time_basis,omitempty"`
-	Turns             string `json:"turns,omitempty"`
-	DelayMeaning      string `json:"delay_meaning,omitempty"`
-	PrefixSynthesised bool   `json:"prefix_synthesised,omitempty"`
-	QuantumNS         int64  `json:"quantum_ns,omitempty"`
+	Retrace           string  `json:"retrace"`
+	Source            string  `json:"source,omitempty"`
+	BlockSize         int     `json:"block_size,omitempty"`
+	BlockUnit         string  `json:"block_unit,omitempty"`
+	BytesPerToken     float64 `json:"bytes_per_token,omitempty"`
+	Capture           string  `json:"capture,omitempty"`
+	UnitNS            int64   `json:"unit_ns,omitempty"`
+	OriginNS          int64   `json:"origin_ns"`
+	Wall              bool    `json:"wall,omitempty"`
+	TimeBasis         string  `json:"time_basis,omitempty"`
+	Turns             string  `json:"turns,omitempty"`
+	DelayMeaning      string  `json:"delay_meaning,omitempty"`
+	PrefixSynthesised bool    `json:"prefix_synthesised,omitempty"`
+	QuantumNS         int64   `json:"quantum_ns,omitempty"`
 	// Layout is that of a CSV source's columns.
 	Layout    []string `json:"layout,omitempty"`
 	Namespace string   `json:"namespace,omitempty"`
@@ -51,7 +54,8 @@ type jsonlHeader struct {
 
 func toJSONLHeader(h *record.Header) jsonlHeader {
 	return jsonlHeader{
-		Retrace: jsonlVersion, Source: h.Source, BlockSize: h.BlockSize, UnitNS: int64(h.Unit), OriginNS: int64(h.Origin),
+		Retrace: jsonlVersion, Source: h.Source, BlockSize: h.BlockSize,
+		BlockUnit: h.BlockUnit, BytesPerToken: h.BytesPerToken, Capture: h.Capture, UnitNS: int64(h.Unit), OriginNS: int64(h.Origin),
 		Wall: h.Wall, TimeBasis: h.TimeBasis, Turns: h.Turns, DelayMeaning: h.DelayMeaning,
 		PrefixSynthesised: h.PrefixSynthesised, QuantumNS: int64(h.Quantum), Layout: h.Layout, Namespace: h.Namespace,
 		Seed: h.Seed, RunID: h.RunID,
@@ -60,7 +64,8 @@ func toJSONLHeader(h *record.Header) jsonlHeader {
 
 func (j jsonlHeader) header() record.Header {
 	return record.Header{
-		Kind: record.KindTrace, Source: j.Source, BlockSize: j.BlockSize, Unit: time.Duration(j.UnitNS),
+		Kind: record.KindTrace, Source: j.Source, BlockSize: j.BlockSize, BlockUnit: j.BlockUnit,
+		BytesPerToken: j.BytesPerToken, Capture: j.Capture, Unit: time.Duration(j.UnitNS),
 		Origin: time.Duration(j.OriginNS), Wall: j.Wall, TimeBasis: j.TimeBasis, Turns: j.Turns,
 		DelayMeaning: j.DelayMeaning, PrefixSynthesised: j.PrefixSynthesised, Quantum: time.Duration(j.QuantumNS),
 		Layout: j.Layout, Namespace: j.Namespace, Seed: j.Seed, RunID: j.RunID,

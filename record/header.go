@@ -1,6 +1,9 @@
 package record
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Kind says what a container holds.
 type Kind string
@@ -11,12 +14,25 @@ const (
 	KindRecording Kind = "recording"
 )
 
+// UnitBytes is the Header.BlockUnit of blocks of bytes.
+const UnitBytes = "bytes"
+
 // Header opens a container. Of a converted trace it holds nothing that depends
 // on where, when or from which path it was converted.
 type Header struct {
 	Kind Kind
-	// BlockSize is the length of a prefix block in tokens, 0 where the trace has no blocks.
+	// BlockSize is the length of a prefix block in tokens, or of BlockUnit where
+	// that is set; 0 where the trace has no blocks.
 	BlockSize int
+	// BlockUnit is UnitBytes where blocks are of the prompt's bytes, for want of
+	// its tokens; "" means tokens.
+	BlockUnit string
+	// BytesPerToken is what was measured of the prompts where blocks are of
+	// bytes, 0 where nothing could be.
+	BytesPerToken float64
+	// Capture is what was kept of the traffic that the trace was made from
+	// ("lengths", "blocks", "full"), "" where that was no choice.
+	Capture string
 	// Source names the format that the trace came from ("mooncake", …).
 	Source string
 	// Unit is the source's unit of time, where one was given or known, so that
@@ -50,6 +66,22 @@ type Header struct {
 	RunID string
 	// Run describes the run of a recording; nil in a trace.
 	Run *Run
+}
+
+// bytesPerToken is taken where nothing was measured: that of English prose.
+const bytesPerToken = 4
+
+// TokensPerBlock is the length of a prefix block in tokens: of blocks of bytes
+// about that, by the measured bytes of a token.
+func (h *Header) TokensPerBlock() int {
+	if h.BlockUnit != UnitBytes || h.BlockSize == 0 {
+		return h.BlockSize
+	}
+	per := h.BytesPerToken
+	if per <= 0 {
+		per = bytesPerToken
+	}
+	return int(max(1, min(math.Round(float64(h.BlockSize)/per), math.MaxInt32)))
 }
 
 // Run is what a recording's header says of its run. Credentials are masked

@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -16,6 +17,9 @@ const formatVersion = 1
 type wireHeader struct {
 	Kind         Kind     `cbor:"kind"`
 	BlockSize    int      `cbor:"block_size,omitempty"`
+	BlockUnit    string   `cbor:"block_unit,omitempty"`
+	BytesPer     float64  `cbor:"bytes_per_token,omitempty"`
+	Capture      string   `cbor:"capture,omitempty"`
 	Source       string   `cbor:"source,omitempty"`
 	Unit         int64    `cbor:"unit,omitempty"`
 	Origin       int64    `cbor:"origin,omitempty"`
@@ -139,7 +143,8 @@ var encMode, decMode = func() (cbor.EncMode, cbor.DecMode) {
 // encodeHeader makes the header item: ["retrace", version, map].
 func encodeHeader(h Header) ([]byte, error) {
 	w := wireHeader{
-		Kind: h.Kind, BlockSize: h.BlockSize, Source: h.Source, Unit: int64(h.Unit), Origin: int64(h.Origin),
+		Kind: h.Kind, BlockSize: h.BlockSize, BlockUnit: h.BlockUnit, BytesPer: h.BytesPerToken, Capture: h.Capture,
+		Source: h.Source, Unit: int64(h.Unit), Origin: int64(h.Origin),
 		Wall: h.Wall, TimeBasis: h.TimeBasis, Turns: h.Turns, DelayMeaning: h.DelayMeaning,
 		Synthesised: h.PrefixSynthesised, Quantum: int64(h.Quantum), Layout: h.Layout, Namespace: h.Namespace,
 		Seed: h.Seed, RunID: h.RunID,
@@ -194,8 +199,15 @@ func (w *wireHeader) header() (Header, error) {
 	if w.BlockSize < 0 {
 		return Header{}, fmt.Errorf("header: block_size is %d, expected 0 or more", w.BlockSize)
 	}
+	if w.BlockUnit != "" && w.BlockUnit != UnitBytes {
+		return Header{}, fmt.Errorf("header: block_unit is %.32q, expected %q or none", w.BlockUnit, UnitBytes)
+	}
+	if !(w.BytesPer >= 0) || math.IsInf(w.BytesPer, 1) {
+		return Header{}, fmt.Errorf("header: bytes_per_token is %g, expected 0 or more", w.BytesPer)
+	}
 	h := Header{
-		Kind: w.Kind, BlockSize: w.BlockSize, Source: w.Source, Unit: time.Duration(w.Unit),
+		Kind: w.Kind, BlockSize: w.BlockSize, BlockUnit: w.BlockUnit, BytesPerToken: w.BytesPer, Capture: w.Capture,
+		Source: w.Source, Unit: time.Duration(w.Unit),
 		Origin: time.Duration(w.Origin), Wall: w.Wall, TimeBasis: w.TimeBasis, Turns: w.Turns,
 		DelayMeaning: w.DelayMeaning, PrefixSynthesised: w.Synthesised, Quantum: time.Duration(w.Quantum),
 		Layout: w.Layout, Namespace: w.Namespace, Seed: w.Seed, RunID: w.RunID,

@@ -43,7 +43,7 @@ func (c *Config) makesText() bool {
 // newMaker makes the maker of prompts.
 func (c *Config) newMaker(v prompt.Vocabulary) (*prompt.Maker, error) {
 	return prompt.New(prompt.Config{
-		Namespace: c.Header.Namespace, Salt: c.Salt, BlockSize: c.Header.BlockSize,
+		Namespace: c.Header.Namespace, Salt: c.Salt, BlockSize: c.Header.TokensPerBlock(),
 		VocabLo: c.VocabLo, VocabHi: c.VocabHi, Vocabulary: v,
 	})
 }

@@ -32,7 +32,7 @@ type Planner struct {
 // header it reads BlockSize, and Turns: "increment" and "mixed" traces need
 // their earlier turns remembered.
 func NewPlanner(h record.Header) *Planner {
-	p := &Planner{blockSize: h.BlockSize}
+	p := &Planner{blockSize: h.TokensPerBlock()}
 	if h.Turns == "increment" || h.Turns == "mixed" {
 		p.history = newHistory()
 	}
