@@ -253,7 +253,10 @@ func (c *Config) Validate() error {
 	if err := c.validateProxy(); err != nil {
 		return err
 	}
-	return c.validateExtra()
+	if err := c.ValidateExtra(); err != nil {
+		return fmt.Errorf("extra fields: %w", err)
+	}
+	return nil
 }
 
 // setsLengths says whether literal bodies get the wanted length too, in place

@@ -15,13 +15,13 @@ func parseExtra(extra []byte) ([]member, error) {
 	}
 	list, _, err := spans(extra)
 	if err != nil {
-		return nil, fmt.Errorf("parse extra fields: %w", err)
+		return nil, err
 	}
 	var members []member
 	for _, s := range list {
 		for _, m := range members {
 			if m.key == s.key {
-				return nil, fmt.Errorf("parse extra fields: field %q: found twice", s.key)
+				return nil, fmt.Errorf("field %q: found twice", s.key)
 			}
 		}
 		members = append(members, member{s.key, extra[s.start:s.end]})
@@ -44,9 +44,9 @@ func promptMembers(api openai.API) []string {
 	return []string{"prompt"}
 }
 
-// validateExtra says what of Extra cannot be: two values for what is to be
+// ValidateExtra says what of Extra cannot be: two values for what is to be
 // sent once.
-func (c *Config) validateExtra() error {
+func (c *Config) ValidateExtra() error {
 	extra, err := parseExtra(c.Extra)
 	if err != nil {
 		return err
@@ -54,9 +54,9 @@ func (c *Config) validateExtra() error {
 	for _, m := range extra {
 		switch {
 		case m.key == "model" && (c.Requests.ModelFromTrace || len(c.Requests.LoRA) > 0):
-			return errors.New("extra fields: a model for every body, and models from the trace or LoRA adapters, exclude each other")
+			return errors.New("a model for every body, and models from the trace or LoRA adapters, exclude each other")
 		case (c.Prompt == Tokens || c.Prompt == Text) && slices.Contains(promptMembers(c.API), m.key):
-			return fmt.Errorf("extra fields: field %q: it holds the generated prompts", m.key)
+			return fmt.Errorf("field %q: it holds the generated prompts", m.key)
 		}
 	}
 	return nil

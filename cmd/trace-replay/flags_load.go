@@ -129,5 +129,5 @@ func (o *options) fits(plan *survey, cfg *replay.Config) error {
 	if err := cfg.Placing.Law.Fits(cfg.Placing.Count); err != nil {
 		return fmt.Errorf("--arrival %s: %w", cfg.Placing.Law.Name(), err)
 	}
-	return nil
+	return checkExtra(cfg) // again, for the kind of prompts is known now
 }

@@ -141,6 +141,7 @@ func (o *options) validate(args []string) error {
 		{o.fresh && o.salt != "", "--fresh and --salt exclude each other"},
 		{o.insecure && o.caCert != "", "--insecure and --cacert exclude each other"},
 		{o.saveOutput && o.output == "", "--save-output needs a recording (-o)"},
+		{o.force && o.output == "", "--force needs a recording (-o) to overwrite"},
 		{o.output == "-", "-o -: a recording is written in place and needs a file"},
 	}
 	for _, c := range checks {
@@ -178,7 +179,18 @@ func (o *options) validate(args []string) error {
 	if o.dryRun && len(cfg.URLs) == 0 {
 		cfg.URLs = []string{"http://localhost"}
 	}
+	if err := checkExtra(&cfg); err != nil {
+		return err
+	}
 	return cfg.Validate()
+}
+
+// checkExtra names the flag in what is wrong with --extra.
+func checkExtra(cfg *replay.Config) error {
+	if err := cfg.ValidateExtra(); err != nil {
+		return fmt.Errorf("--extra: %w", err)
+	}
+	return nil
 }
 
 // zero says whether the flag was given, and as 0.

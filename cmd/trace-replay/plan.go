@@ -108,7 +108,9 @@ func (c *command) dryRun(ctx context.Context, cfg *replay.Config, trace *formats
 		return c.stopped(ctx, err)
 	}
 	if c.o.json {
-		err = writePlan(c.stdout, plan.report(cfg, &p))
+		report := plan.report(cfg, &p)
+		report.Beside = c.o.load.report()
+		err = writePlan(c.stdout, report)
 	} else {
 		printPrediction(c.stdout, plan, cfg, &p, cfg.ServerBlockSize == 0)
 		_, err = fmt.Fprintln(c.stdout, "plan: dry run, nothing was sent")
@@ -209,6 +211,25 @@ type planReport struct {
 	NotSent       map[string]int64 `json:"not_sent"`
 	Salt          string           `json:"salt"`
 	Arrival       planArrival      `json:"arrival"`
+	Beside        planBeside       `json:"beside"`
+}
+
+// planBeside is what is sent beyond the plan's requests, each once.
+type planBeside struct {
+	WarmUp        int      `json:"warmup_requests"`
+	ProbeRateRPS  float64  `json:"probe_rate_rps"`
+	Retries       int      `json:"retries"`
+	RetryMaxTimeS *float64 `json:"retry_max_time_s"`
+	Repeats       int      `json:"repeats"`
+}
+
+func (l *loadFlags) report() planBeside {
+	b := planBeside{WarmUp: l.warmUp, ProbeRateRPS: l.probeRate, Retries: l.retries, Repeats: l.repeat}
+	if l.retries > 0 {
+		most := l.retryMaxTime.Seconds()
+		b.RetryMaxTimeS = &most
+	}
+	return b
 }
 
 // planArrival is the law of a plan's arrivals: null where it has no such figure.
