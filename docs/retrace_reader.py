@@ -7,7 +7,7 @@
 or `python3 retrace_reader.py FILE` prints one JSON line an item. Needs cbor2
 and zstandard. Unknown values are None; times are nanoseconds.
 """
-import base64, io, json, os, struct, sys
+import base64, hashlib, io, json, os, struct, sys
 
 import cbor2
 import zstandard
@@ -183,7 +183,25 @@ def lengths_and_blocks(col, n, block_size):
         yield done[-1]
 
 
-def request_chunk(first, n, columns, block_size):
+def bodies(col, store):
+    """The bodies of a chunk, with the strings that were cut out put back."""
+    out, c, row, at = col.blobs("bo"), col.cursor("bs"), 0, 0
+    parts = {}
+    while c.left():
+        step = c.uvarint()
+        if step:
+            row, at = row + step, 0
+        start, at = at, at + c.uvarint()
+        data = store[c.uvarint()]
+        assert len(data) == c.uvarint(), "blob of another length"
+        parts.setdefault(row, []).append((start, at, data))
+    for row, spans in parts.items():
+        left = out[row]
+        out[row] = b"".join(left[start:end] + data for start, end, data in spans) + left[spans[-1][1]:]
+    return out
+
+
+def request_chunk(first, n, columns, block_size, store):
     col = Columns(columns, n)
     rows, nxt = [], first
     for v in col.ints("ro", 0):
@@ -198,7 +216,7 @@ def request_chunk(first, n, columns, block_size):
         "row": rows, "priority": priority, "arrival": col.ints("ar"), "delay": col.ints("de"),
         "turn": col.ints("tn", 0), "increment": [bool(v) for v in col.ints("in", 0)],
         "id": col.texts("id"), "session": col.texts("se"), "parent": col.texts("pa"), "api": col.texts("ap"),
-        "model": col.texts("mt"), "kind": col.texts("ki"), "body": col.blobs("bo"), "extra": col.blobs("ex"),
+        "model": col.texts("mt"), "kind": col.texts("ki"), "body": bodies(col, store), "extra": col.blobs("ex"),
         "observed": [dict(zip(("status", "latency", "input_tokens", "output_tokens", "failed"), v)) for v in zip(
             col.ints("os", 0), col.ints("ot"), col.ints("oi"), col.ints("oo"),
             [bool(v) for v in col.ints("of", 0)])],
@@ -288,18 +306,21 @@ def series_chunk(n, columns):
 
 def read(path):
     """Yield (kind, value): header, requests, results, series one by one, footer."""
-    block_size = 0
+    block_size, store = 0, {}
     for item in items(path):
         kind = item[0]
         if kind == "retrace":
             assert item[1] == 1, f"format version {item[1]} is not 1"
             block_size = item[2].get("block_size", 0)
             yield "header", item[2]
+        elif kind == "blob":
+            assert hashlib.sha256(item[3]).digest() == item[2], "blob is not what its digest says"
+            store[item[1]] = item[3]
         elif kind == "footer":
             yield kind, item[1]
         else:
             _, _, first, n, columns = item
-            chunk = {"requests": lambda: request_chunk(first, n, columns, block_size),
+            chunk = {"requests": lambda: request_chunk(first, n, columns, block_size, store),
                      "results": lambda: result_chunk(n, columns), "series": lambda: series_chunk(n, columns)}[kind]()
             for value in chunk:
                 yield kind, value

@@ -9,6 +9,7 @@ const (
 	colBackLow
 	colBlockIDs
 	colBody
+	colSpans
 	colBlockCount
 	colDelay
 	colExceptionCount
@@ -48,7 +49,7 @@ const (
 // requestNames are the columns' names in the file; docs/format.md explains each.
 var requestNames = [requestColumns]string{
 	colAPI: "ap", colArrival: "ar", colBackHigh: "bh", colBackLow: "bl", colBlockIDs: "bn",
-	colBody: "bo", colBlockCount: "bx", colDelay: "de",
+	colBody: "bo", colSpans: "bs", colBlockCount: "bx", colDelay: "de",
 	colExceptionCount: "en", colExceptionField: "eo", colExceptionRaw: "er", colExtra: "ex",
 	colID: "id", colInputHigh: "ih", colInputLow: "il", colIncrement: "in", colSortKey: "ke", colKind: "ki",
 	colMediaBytes: "mb", colMediaCount: "mc", colMediaKind: "mk", colMode: "mo", colMediaRef: "mr", colModel: "mt",

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -26,6 +27,10 @@ func (w *Writer) flushRequests() error {
 	})
 	if err != nil {
 		return err
+	}
+	if w.proof && !slices.Equal(s.spans, c.spans) {
+		w.err = fmt.Errorf("write requests chunk %d: spans of blobs: %w", h.seq, errProof)
+		return w.err
 	}
 	var span span
 	for i := range s.plain {

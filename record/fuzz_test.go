@@ -13,6 +13,7 @@ func FuzzReader(f *testing.F) {
 	whole := file(f, small(), 2)
 	f.Add(whole)
 	f.Add(whole[:len(whole)/2])
+	f.Add(blobFile(f, pictures(), 2))
 	f.Add(whole[:60])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {

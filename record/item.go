@@ -11,6 +11,7 @@ const (
 	itemRequests = "requests"
 	itemResults  = "results"
 	itemSeries   = "series"
+	itemBlob     = "blob"   // number, digest, data
 	itemFooter   = "footer" // footer map
 )
 
@@ -103,7 +104,7 @@ func itemKind(cur *cursor) (kind string, elements uint64, err error) {
 	if cur.err != nil {
 		return "", 0, fmt.Errorf("read item: %w", cur.err)
 	}
-	for _, k := range [...]string{itemRequests, itemResults, itemSeries, itemFooter, itemHeader} {
+	for _, k := range [...]string{itemRequests, itemResults, itemSeries, itemBlob, itemFooter, itemHeader} {
 		if string(name) == k {
 			return k, elements, nil
 		}

@@ -21,13 +21,14 @@ type run struct {
 }
 
 // openRun opens a run and reads its first chunk; io.EOF where it has none.
-func openRun(path string, order int, dec *zstd.Decoder) (*run, error) {
+func openRun(path string, order int, dec *zstd.Decoder, blobs *blobStore) (*run, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open run: %w", err)
 	}
 	r := &run{file: f, order: order}
-	r.pass = &pass{path: path, scan: frameScanner{r: f}, dec: dec, next: make(map[string]int64)}
+	r.codec.store = blobs
+	r.pass = &pass{blobs: &blobStore{at: f, dec: dec}, path: path, scan: frameScanner{r: f}, dec: dec, next: make(map[string]int64)}
 	if _, err = r.pass.header(); err == nil {
 		err = r.fill()
 	}
@@ -73,8 +74,9 @@ func (h *runHeap) Pop() any {
 	return last
 }
 
-// mergeRuns yields the records of all runs by key until yield is false.
-func mergeRuns(paths []string, yield func(*Request, int64) bool) error {
+// mergeRuns yields the records of all runs by key until yield is false, their
+// bodies cut at the spans. blobs has what was cut out.
+func mergeRuns(paths []string, blobs *blobStore, yield func(*Request, int64, []bodySpan) bool) error {
 	dec, err := newDecoder()
 	if err != nil {
 		return fmt.Errorf("make zstd decoder: %w", err)
@@ -87,7 +89,7 @@ func mergeRuns(paths []string, yield func(*Request, int64) bool) error {
 		}
 	}()
 	for i, path := range paths {
-		r, err := openRun(path, i, dec)
+		r, err := openRun(path, i, dec, blobs)
 		if err != nil {
 			return fmt.Errorf("merge runs: %w", err)
 		}
@@ -96,7 +98,7 @@ func mergeRuns(paths []string, yield func(*Request, int64) bool) error {
 	heap.Init(&h)
 	for len(h) > 0 {
 		r := h[0]
-		if !yield(r.codec.at(r.next), r.keys[r.next]) {
+		if !yield(r.codec.at(r.next), r.keys[r.next], spansOf(r.codec.spans, r.next)) {
 			return nil
 		}
 		if r.next++; r.next < len(r.keys) {

@@ -38,6 +38,8 @@ type pass struct {
 	seq      int64            // number of the next chunk
 	next     map[string]int64 // records of each kind up to the next chunk
 	gap      int64            // records known to be lost
+	blobs    *blobStore
+	nextBlob int64 // number of the next blob
 	footer   *Footer
 	seekSeen bool
 	resyncs  int
@@ -195,6 +197,8 @@ func (p *pass) item(f frame) (h chunkHead, cur *cursor, err error) {
 	switch kind {
 	case itemHeader:
 		return h, nil, fmt.Errorf("read %s: at byte %d a second header: %w", p.name(), f.offset, ErrConcatenated)
+	case itemBlob:
+		return h, nil, p.blob(f, cur, elements)
 	case itemFooter:
 		p.readFooter(f, cur, elements)
 		return h, nil, nil

@@ -56,13 +56,13 @@ func openFile(f *os.File) (*Reader, error) {
 		return nil, errors.New("is a directory")
 	}
 	if !info.Mode().IsRegular() {
-		r, err := newReader(f, f.Name())
+		r, err := newReader(f, nil, f.Name())
 		if r != nil {
 			r.file = f
 		}
 		return r, err
 	}
-	r, err := newReader(io.NewSectionReader(f, 0, info.Size()), f.Name())
+	r, err := newReader(io.NewSectionReader(f, 0, info.Size()), f, f.Name())
 	if err != nil {
 		return nil, err
 	}
@@ -76,15 +76,16 @@ func openFile(f *os.File) (*Reader, error) {
 
 // NewReader reads the container that rd starts with. rd is read to its end by
 // the first iteration, and not closed.
-func NewReader(rd io.Reader) (*Reader, error) { return newReader(rd, "") }
+func NewReader(rd io.Reader) (*Reader, error) { return newReader(rd, nil, "") }
 
-func newReader(rd io.Reader, path string) (*Reader, error) {
+// newReader reads rd; at, where it is not nil, is the same by offset.
+func newReader(rd io.Reader, at io.ReaderAt, path string) (*Reader, error) {
 	dec, err := newReadDecoder()
 	if err != nil {
 		return nil, fmt.Errorf("make zstd decoder: %w", err)
 	}
 	r := &Reader{path: path, dec: dec}
-	r.stream = r.newPass(rd)
+	r.stream = r.newPass(rd, at)
 	if r.header, err = r.stream.header(); err != nil {
 		decoders.Put(dec)
 		return nil, err
@@ -92,8 +93,8 @@ func newReader(rd io.Reader, path string) (*Reader, error) {
 	return r, nil
 }
 
-func (r *Reader) newPass(rd io.Reader) *pass {
-	return &pass{path: r.path, scan: frameScanner{r: rd}, dec: r.dec, next: make(map[string]int64)}
+func (r *Reader) newPass(rd io.Reader, at io.ReaderAt) *pass {
+	return &pass{blobs: &blobStore{at: at, dec: r.dec}, path: r.path, scan: frameScanner{r: rd}, dec: r.dec, next: make(map[string]int64)}
 }
 
 // begin is a pass that has read its header.
@@ -108,7 +109,7 @@ func (r *Reader) begin() (*pass, error) {
 	if r.size == 0 {
 		return nil, errReadOnce
 	}
-	p := r.newPass(io.NewSectionReader(r.file, 0, r.size))
+	p := r.newPass(io.NewSectionReader(r.file, 0, r.size), r.file)
 	if _, err := p.header(); err != nil {
 		return nil, fmt.Errorf("read %s: %w", r.path, err)
 	}
@@ -117,6 +118,7 @@ func (r *Reader) begin() (*pass, error) {
 
 // end takes over what a pass has learnt.
 func (r *Reader) end(p *pass) {
+	p.blobs.close()
 	r.loss = p.loss
 	if p.footer != nil {
 		r.footer = p.footer
@@ -163,7 +165,10 @@ func (r *Reader) Requests() iter.Seq2[Request, error] {
 		if !ok {
 			c = &requestCodec{}
 		}
-		defer requestCodecs.Put(c)
+		defer func() {
+			c.store = nil
+			requestCodecs.Put(c)
+		}()
 		c.blockSize = r.header.BlockSize
 		records(r, itemRequests, c, c.each)(yield)
 	}
@@ -211,6 +216,9 @@ func records[T any](r *Reader, kind string, d decoder[T], chunk func(int, func(T
 			return
 		}
 		defer r.end(p)
+		if c, ok := any(d).(*requestCodec); ok {
+			c.store = p.blobs
+		}
 		for {
 			h, offset, cur, err := p.chunk()
 			if errors.Is(err, io.EOF) {

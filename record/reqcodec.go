@@ -15,10 +15,12 @@ type requestCodec struct {
 	in        columns // to encode
 	out       columns // decoded, shares the item's memory
 
-	arrivals []int64   // decoded
-	rows     []int64   // decoded
-	recs     []Request // decoded, where there is an optional column
-	one      Request   // what at returned
+	arrivals []int64    // decoded
+	rows     []int64    // decoded
+	recs     []Request  // decoded, where there is an optional column
+	one      Request    // what at returned
+	spans    []bodySpan // decoded: where bodies of recs were cut
+	store    *blobStore // of them, nil where nothing is joined
 
 	ints      intColumn
 	strings   stringColumn
@@ -66,6 +68,7 @@ func (c *requestCodec) encode(dst []byte, h chunkHead, s *requestStage) []byte {
 			c.in[f.col] = f.encode(c, c.in[f.col], s.full)
 		}
 	}
+	c.in[colSpans] = appendSpans(c.in[colSpans], s.spans)
 	c.encodeRows(h, s.plain)
 	if len(s.keys) > 0 {
 		c.in[colSortKey] = c.ints.append(c.in[colSortKey], s.keys, math.MinInt64)
@@ -128,14 +131,31 @@ func (c *requestCodec) decodeColumns(h chunkHead) error {
 	if err := c.decodeRows(h); err != nil {
 		return err
 	}
-	c.recs = c.recs[:0]
+	c.recs, c.spans = c.recs[:0], c.spans[:0]
 	for i := range optionalColumns {
 		if len(c.out[optionalColumns[i].col]) > 0 {
 			c.recs = blanks(c.recs, h.count, NewRequest())
-			return c.decodeOptional(&c.out, c.recs)
+			if err := c.decodeOptional(&c.out, c.recs); err != nil {
+				return err
+			}
+			break
 		}
 	}
-	return nil
+	return c.decodeSpans()
+}
+
+// decodeSpans reads where the bodies of recs were cut.
+func (c *requestCodec) decodeSpans() (err error) {
+	if len(c.out[colSpans]) == 0 {
+		return nil
+	}
+	if c.spans, err = decodeSpans(&cursor{b: c.out[colSpans]}, c.recs, c.spans); err != nil {
+		return fmt.Errorf("column bs: %w", err)
+	}
+	if c.store == nil {
+		return nil
+	}
+	return c.store.check(c.spans)
 }
 
 // at is the record i of the chunk, good until the next call.
@@ -152,6 +172,9 @@ func (c *requestCodec) at(i int) *Request {
 // each yields the first n records of the chunk until yield is false. Plain ones
 // are put together in place: at would write each to the heap.
 func (c *requestCodec) each(n int, yield func(Request, error) bool) bool {
+	if len(c.spans) > 0 {
+		return c.eachJoined(n, yield)
+	}
 	if len(c.recs) > 0 {
 		return each(c)(n, yield)
 	}
@@ -159,6 +182,24 @@ func (c *requestCodec) each(n int, yield func(Request, error) bool) bool {
 	for i := range n {
 		r.Arrival, r.Row = time.Duration(c.arrivals[i]), c.rows[i]
 		r.InputTokens, r.OutputTokens, r.Blocks = c.dec.input[i], c.dec.output[i], c.dec.of(i)
+		if !yield(r, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// eachJoined is each where bodies were cut: one is joined at a time.
+func (c *requestCodec) eachJoined(n int, yield func(Request, error) bool) bool {
+	for i := range n {
+		r := *c.at(i)
+		if spans := spansOf(c.spans, i); len(spans) > 0 {
+			var err error
+			if r.Body, err = c.store.join(r.Body, spans); err != nil {
+				yield(Request{}, err)
+				return false
+			}
+		}
 		if !yield(r, nil) {
 			return false
 		}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -33,6 +34,10 @@ type Sorter struct {
 	runs  []string // paths, in the order of their records
 	made  int      // runs ever made
 	err   error    // sticky
+	// Long strings of bodies are stored once, apart from the runs.
+	cutter cutter
+	codec  codec // of the blobs, made with the first
+	blobs  blobStore
 }
 
 // runChunk is the number of records in a chunk of a run: small, because a
@@ -52,7 +57,9 @@ func NewSorter(opts SorterOptions) *Sorter {
 	if opts.FanIn < 2 {
 		opts.FanIn = 64
 	}
-	return &Sorter{opts: opts}
+	s := &Sorter{opts: opts}
+	s.cutter = cutter{least: leastBlob, put: s.putBlob}
+	return s
 }
 
 // Add takes a copy of r with the key to sort by. r may be used again at once.
@@ -60,14 +67,60 @@ func (s *Sorter) Add(r *Request, key int64) error {
 	if s.err != nil {
 		return s.err
 	}
-	size := requestBytes(r) + int(unsafe.Sizeof(*r))
+	if len(r.Body) >= s.cutter.least {
+		return s.addLong(r, key)
+	}
+	return s.add(r, key, nil)
+}
+
+// add takes a copy of r, whose body was cut at spans.
+func (s *Sorter) add(r *Request, key int64, spans []bodySpan) error {
+	size := requestBytes(r) + int(unsafe.Sizeof(*r)) + len(spans)*int(unsafe.Sizeof(bodySpan{}))
 	if n := len(s.stage.recs); n > 0 && (n >= s.opts.MaxRecords || s.stage.bytes+size > s.opts.MaxBytes) {
 		if err := s.spill(); err != nil {
 			return err
 		}
 	}
 	s.stage.add(r, key, size)
+	s.stage.cut(spans)
 	return nil
+}
+
+// addLong takes a copy of r, whose body is to be cut.
+func (s *Sorter) addLong(r *Request, key int64) error {
+	body, spans, err := s.cutter.cut(r.Body)
+	if err != nil {
+		s.err = fmt.Errorf("sort requests: %w", err)
+		return s.err
+	}
+	c := *r
+	c.Body = body
+	return s.add(&c, key, spans)
+}
+
+// putBlob stores what was cut out of a body.
+func (s *Sorter) putBlob(number int64, digest [sha256.Size]byte, data []byte) (err error) {
+	if s.codec.enc == nil {
+		if s.codec, err = newCodec(zstd.SpeedFastest); err != nil {
+			return err
+		}
+		s.blobs.dec, s.blobs.dir = s.codec.dec, s.opts.TempDir
+	}
+	b := blobItem{number, digest, data}
+	return s.blobs.add(b, s.codec.enc.EncodeAll(appendBlob(nil, b), nil), 0)
+}
+
+// joined is r with its body put together.
+func (s *Sorter) joined(r *Request, spans []bodySpan) (Request, error) {
+	if len(spans) == 0 {
+		return *r, nil
+	}
+	c := *r
+	var err error
+	if c.Body, err = s.blobs.join(r.Body, spans); err != nil {
+		return c, fmt.Errorf("sort requests: %w", err)
+	}
+	return c, nil
 }
 
 // Sorted yields the requests by key. Nothing can be added after. It can be
@@ -83,13 +136,13 @@ func (s *Sorter) Sorted() iter.Seq2[Request, error] {
 		}
 		if len(s.runs) == 0 {
 			for _, i := range s.order() {
-				if !yield(s.stage.recs[i], nil) {
+				if !yield(s.joined(&s.stage.recs[i], s.stage.spans[int(i)])) {
 					return
 				}
 			}
 			return
 		}
-		err := mergeRuns(s.runs, func(r *Request, _ int64) bool { return yield(*r, nil) })
+		err := mergeRuns(s.runs, &s.blobs, func(r *Request, _ int64, spans []bodySpan) bool { return yield(s.joined(r, spans)) })
 		if err != nil {
 			s.err = err
 			yield(Request{}, err)
@@ -102,6 +155,9 @@ func (s *Sorter) Sorted() iter.Seq2[Request, error] {
 func (s *Sorter) Close() error {
 	s.stage = sortStage{}
 	s.err = errSorterClosed
+	s.blobs.close()
+	s.codec.close()
+	s.codec = codec{}
 	if s.dir == "" {
 		return nil
 	}
@@ -137,7 +193,7 @@ func (s *Sorter) order() []int32 {
 func (s *Sorter) spill() error {
 	path, err := s.newRun(func(w *Writer) error {
 		for _, i := range s.order() {
-			if err := w.addRequest(&s.stage.recs[i], &s.stage.keys[i]); err != nil {
+			if err := w.addCut(&s.stage.recs[i], &s.stage.keys[i], s.stage.spans[int(i)]); err != nil {
 				return err
 			}
 		}
@@ -181,8 +237,8 @@ func (s *Sorter) mergeGroup(group []string) (string, error) {
 	}
 	path, err := s.newRun(func(w *Writer) error {
 		var werr error
-		err := mergeRuns(group, func(r *Request, key int64) bool {
-			werr = w.addRequest(r, &key)
+		err := mergeRuns(group, &s.blobs, func(r *Request, key int64, spans []bodySpan) bool {
+			werr = w.addCut(r, &key, spans)
 			return werr == nil
 		})
 		return errors.Join(err, werr)

@@ -48,6 +48,7 @@ type requestStage struct {
 	plain []plainRecord
 	full  []Request // as many, from the first request on that needs more
 	keys  []int64   // of a sorted run
+	spans []bodySpan
 	need  presence
 	bytes int
 	blobs arena[byte]
@@ -55,7 +56,7 @@ type requestStage struct {
 
 func (s *requestStage) reset() {
 	clear(s.full)
-	s.plain, s.full, s.keys, s.need, s.bytes = s.plain[:0], s.full[:0], s.keys[:0], 0, 0
+	s.plain, s.full, s.keys, s.spans, s.need, s.bytes = s.plain[:0], s.full[:0], s.keys[:0], s.spans[:0], 0, 0
 	s.blobs.reset()
 }
 
@@ -77,6 +78,14 @@ func (s *requestStage) add(r *Request, size int) {
 	if !plain {
 		s.need.note(r)
 		deepCopy(&s.full[len(s.full)-1], r, &s.blobs)
+	}
+}
+
+// cut notes where the body of the request that was added last was cut.
+func (s *requestStage) cut(spans []bodySpan) {
+	for _, sp := range spans {
+		sp.row = len(s.plain) - 1
+		s.spans = append(s.spans, sp)
 	}
 }
 
@@ -111,6 +120,7 @@ func deepCopy(c, r *Request, blobs *arena[byte]) {
 type sortStage struct {
 	recs   []Request
 	keys   []int64
+	spans  map[int][]bodySpan // of those whose bodies were cut
 	bytes  int
 	blocks arena[uint64]
 	blobs  arena[byte]
@@ -118,7 +128,7 @@ type sortStage struct {
 
 func (s *sortStage) reset() {
 	clear(s.recs)
-	s.recs, s.keys, s.bytes = s.recs[:0], s.keys[:0], 0
+	s.recs, s.keys, s.spans, s.bytes = s.recs[:0], s.keys[:0], nil, 0
 	s.blocks.reset()
 	s.blobs.reset()
 }
@@ -135,6 +145,17 @@ func (s *sortStage) add(r *Request, key int64, size int) {
 		deepCopy(c, r, &s.blobs)
 	}
 	c.Blocks = s.blocks.copy(r.Blocks)
+}
+
+// cut notes where the body of the request that was added last was cut.
+func (s *sortStage) cut(spans []bodySpan) {
+	if len(spans) == 0 {
+		return
+	}
+	if s.spans == nil {
+		s.spans = make(map[int][]bodySpan)
+	}
+	s.spans[len(s.recs)-1] = slices.Clone(spans)
 }
 
 // requestBytes is what a request holds in memory beyond its struct.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
@@ -24,6 +25,7 @@ type Writer struct {
 	closed bool
 	chunk  int // records at which a chunk is closed
 	proof  bool
+	cutter cutter
 
 	*writeScratch // nil once closed
 	results       resultStage
@@ -61,6 +63,7 @@ func newWriter(w io.Writer, h Header, level zstd.EncoderLevel) (*Writer, error) 
 		return nil, err
 	}
 	out := &Writer{w: w, writeScratch: scratch, chunk: maxRecords, proof: true}
+	out.cutter = cutter{least: leastBlob, put: out.putBlob}
 	out.reqCodec.blockSize = h.BlockSize
 	out.reqCodec.begin()
 	if err := out.put(rawFrame(item), item, indexEntry{Kind: "header"}); err != nil {
@@ -103,16 +106,25 @@ func tooLarge(kind, key string, size int) error {
 }
 
 // WriteRequest adds a request. r may be used again at once.
-func (w *Writer) WriteRequest(r *Request) error { return w.addRequest(r, nil) }
-
-// addRequest adds a request, with the key of a sorted run.
-func (w *Writer) addRequest(r *Request, key *int64) error {
-	size := requestBytes(r)
+func (w *Writer) WriteRequest(r *Request) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	if size > maxRecordBytes {
+	if size := requestBytes(r); size > maxRecordBytes {
 		return tooLarge("request", r.Key(), size)
+	}
+	if w.cutter.least > 0 && len(r.Body) >= w.cutter.least {
+		return w.addLong(r)
+	}
+	return w.addCut(r, nil, nil)
+}
+
+// addCut adds a request whose body was cut at spans, with the key of a sorted
+// run.
+func (w *Writer) addCut(r *Request, key *int64, spans []bodySpan) error {
+	size := requestBytes(r) + len(spans)*int(unsafe.Sizeof(bodySpan{}))
+	if err := w.ready(); err != nil {
+		return err
 	}
 	if len(w.requests.plain) > 0 && w.requests.bytes+size > softChunkBytes {
 		if err := w.flushRequests(); err != nil {
@@ -120,6 +132,7 @@ func (w *Writer) addRequest(r *Request, key *int64) error {
 		}
 	}
 	w.requests.add(r, size)
+	w.requests.cut(spans)
 	w.reqCodec.enc.add(&w.reqCodec.in, r, w.reqCodec.blockSize)
 	if key != nil {
 		w.requests.keys = append(w.requests.keys, *key)
