@@ -235,8 +235,16 @@ var errBlobMissing = errors.New("blobs are missing")
 
 // putBlob writes a blob in a frame of its own.
 func (w *Writer) putBlob(number int64, digest [sha256.Size]byte, data []byte) error {
+	if w.blobs == nil {
+		enc, err := newBlobEncoder(w.level)
+		if err != nil {
+			w.err = fmt.Errorf("make zstd encoder: %w", err)
+			return w.err
+		}
+		w.blobs = enc
+	}
 	w.item = appendBlob(w.item[:0], blobItem{number, digest, data})
-	w.frame = w.codec.enc.EncodeAll(w.item, w.frame[:0])
+	w.frame = w.blobs.EncodeAll(w.item, w.frame[:0])
 	if w.proof {
 		var err error
 		w.back, err = w.codec.dec.DecodeAll(w.frame, w.back[:0])
@@ -245,7 +253,11 @@ func (w *Writer) putBlob(number int64, digest [sha256.Size]byte, data []byte) er
 			return w.err
 		}
 	}
-	return w.put(w.frame, w.item, indexEntry{Kind: itemBlob})
+	err := w.put(w.frame, w.item, indexEntry{Kind: itemBlob})
+	if len(w.item) > softChunkBytes/8 { // rare beside chunks, and much to hold
+		w.item, w.frame, w.back = nil, nil, nil
+	}
+	return err
 }
 
 // addLong adds a request whose body is to be cut.

@@ -11,6 +11,7 @@ import (
 type writeScratch struct {
 	level             zstd.EncoderLevel
 	codec             codec
+	blobs             *zstd.Encoder // nil before the first blob
 	requests          requestStage
 	reqCodec          requestCodec
 	item, frame, back []byte // an item, its frame, the frame decompressed
@@ -43,7 +44,7 @@ func newWriteScratch(level zstd.EncoderLevel) (*writeScratch, error) {
 func (s *writeScratch) release() {
 	if s.level != zstd.SpeedDefault {
 		s.codec.close()
-		return
+		return // a run, whose blobs the Sorter has
 	}
 	s.requests.reset()
 	s.reqCodec.enc.newest = 0

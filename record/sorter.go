@@ -26,7 +26,7 @@ type SorterOptions struct {
 }
 
 // Sorter sorts any number of requests by a key in bounded memory, through
-// temporary files. Requests of one key keep the order in which they were added.
+// temporary files; long strings that bodies share are stored once. Requests of one key keep the order in which they were added.
 type Sorter struct {
 	opts  SorterOptions
 	stage sortStage
@@ -101,8 +101,11 @@ func (s *Sorter) addLong(r *Request, key int64) error {
 // putBlob stores what was cut out of a body.
 func (s *Sorter) putBlob(number int64, digest [sha256.Size]byte, data []byte) (err error) {
 	if s.codec.enc == nil {
-		if s.codec, err = newCodec(zstd.SpeedFastest); err != nil {
-			return err
+		if s.codec.enc, err = newBlobEncoder(zstd.SpeedFastest); err == nil {
+			s.codec.dec, err = newDecoder()
+		}
+		if err != nil {
+			return fmt.Errorf("make zstd codec: %w", err)
 		}
 		s.blobs.dec, s.blobs.dir = s.codec.dec, s.opts.TempDir
 	}

@@ -120,12 +120,24 @@ type codec struct {
 
 // newEncoder is deterministic: one goroutine, one level.
 func newEncoder(level zstd.EncoderLevel) (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil,
+	return newEncoderWith(level)
+}
+
+// newBlobEncoder makes smaller what only has few different bytes: base64
+// repeats nothing, and takes 6 bits a character. Its window is small: what
+// repeats far apart is a picture, not a part of one.
+func newBlobEncoder(level zstd.EncoderLevel) (*zstd.Encoder, error) {
+	return newEncoderWith(level, zstd.WithWindowSize(1<<20), zstd.WithAllLitEntropyCompression(true))
+}
+
+func newEncoderWith(level zstd.EncoderLevel, more ...zstd.EOption) (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, append([]zstd.EOption{
 		zstd.WithEncoderLevel(level),
 		zstd.WithEncoderConcurrency(1),
 		zstd.WithEncoderCRC(true),
 		zstd.WithSingleSegment(true),
-		zstd.WithZeroFrames(true))
+		zstd.WithZeroFrames(true),
+	}, more...)...)
 }
 
 func newDecoder() (*zstd.Decoder, error) {
