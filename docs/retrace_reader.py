@@ -184,8 +184,8 @@ def lengths_and_blocks(col, n, block_size):
 
 
 def bodies(col, store):
-    """The bodies of a chunk, with the strings that were cut out put back."""
-    out, c, row, at = col.blobs("bo"), col.cursor("bs"), 0, 0
+    """Yield the bodies of a chunk, with the strings that were cut out put back."""
+    c, row, at = col.cursor("bs"), 0, 0
     parts = {}
     while c.left():
         step = c.uvarint()
@@ -195,10 +195,9 @@ def bodies(col, store):
         data = store[c.uvarint()]
         assert len(data) == c.uvarint(), "blob of another length"
         parts.setdefault(row, []).append((start, at, data))
-    for row, spans in parts.items():
-        left = out[row]
-        out[row] = b"".join(left[start:end] + data for start, end, data in spans) + left[spans[-1][1]:]
-    return out
+    for row, left in enumerate(col.blobs("bo")):
+        spans = parts.get(row)
+        yield left if not spans else b"".join(left[start:end] + data for start, end, data in spans) + left[spans[-1][1]:]
 
 
 def request_chunk(first, n, columns, block_size, store):
@@ -216,7 +215,7 @@ def request_chunk(first, n, columns, block_size, store):
         "row": rows, "priority": priority, "arrival": col.ints("ar"), "delay": col.ints("de"),
         "turn": col.ints("tn", 0), "increment": [bool(v) for v in col.ints("in", 0)],
         "id": col.texts("id"), "session": col.texts("se"), "parent": col.texts("pa"), "api": col.texts("ap"),
-        "model": col.texts("mt"), "kind": col.texts("ki"), "body": bodies(col, store), "extra": col.blobs("ex"),
+        "model": col.texts("mt"), "kind": col.texts("ki"), "extra": col.blobs("ex"),
         "observed": [dict(zip(("status", "latency", "input_tokens", "output_tokens", "failed"), v)) for v in zip(
             col.ints("os", 0), col.ints("ot"), col.ints("oi"), col.ints("oo"),
             [bool(v) for v in col.ints("of", 0)])],
@@ -224,8 +223,10 @@ def request_chunk(first, n, columns, block_size, store):
                         ("kind", "ref", "bytes")),
         "exceptions": nested(col, "en", lambda k: zip(col.texts("eo", k), col.blobs("er", k)), ("field", "raw")),
     }
+    joined = bodies(col, store)
     for i, (inp, out, blocks) in enumerate(lengths_and_blocks(col, n, block_size)):
         r = {name: values[i] for name, values in fields.items()}
+        r["body"] = next(joined)
         r["input_tokens"], r["output_tokens"] = unknown([inp, out])
         r["blocks"] = blocks
         yield r

@@ -19,7 +19,7 @@ var (
 // maxBlobCache is what a reader keeps of blobs in memory, one at the least.
 const maxBlobCache = 32 << 20
 
-// blobItem is a long string that bodies refer to by its number in the file.
+// blobItem is a long string of base64 that bodies refer to by its number in the file.
 type blobItem struct {
 	number int64
 	digest [sha256.Size]byte

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func pictures() content {
 	c := content{header: Header{Kind: KindTrace}}
 	for i, body := range []string{
 		`{"a":"data:0000","b":"data:0000"}`, `{"a":"short"}`,
-		`["data:0000","data:1\"1\\"]`, `"data:1\"1\\"`,
+		`["data:0000","a\"bcdefgh","data:1\/1\/"]`, `"data:1\/1\/"`,
 		`{"a":"short"}`, ``,
 	} {
 		r := NewRequest()
@@ -97,8 +98,8 @@ func TestBlobItems(t *testing.T) {
 	for i, want := range map[int]string{
 		// row +0, offset +6 in {"a":"","b":""}, blob 0, 9 bytes; +7
 		picReq0: "\x62bs\x48\x00\x06\x00\x09\x00\x07\x00\x09",
-		// ["",""]: +2, blob 0, 9 bytes; +3, blob 1, 10 bytes; row +1, +1, blob 1
-		picReq1: "\x62bs\x4c\x00\x02\x00\x09\x00\x03\x01\x0b\x01\x01\x01\x0b",
+		// ["","a\"bcdefgh",""]: +2, blob 0, 9 bytes; +16, blob 1, 11 bytes; row +1, +1, blob 1
+		picReq1: "\x62bs\x4c\x00\x02\x00\x09\x00\x10\x01\x0b\x01\x01\x01\x0b",
 	} {
 		if got := item(i); !strings.Contains(got, want) {
 			t.Errorf("frame %d is %x, want %x in it", i, got, want)
@@ -112,7 +113,7 @@ func TestBlobItems(t *testing.T) {
 // genBody draws bodies with strings around the length at which they are cut.
 func genBody(t *rapid.T) []byte {
 	part := rapid.OneOf(
-		rapid.SampledFrom([]string{`"`, `\`, `\\`, `""`, `{"a":`, "aaaaaaa", "aaaaaaaa", `"aaaaaaa"`, `"aaaaaaaa"`, `"aaaaaaaaa"`, `"bbbbbbbb"`, `"\"\"\"\""`, `"\\\\\\\\"`, ","}),
+		rapid.SampledFrom([]string{`"`, `\`, `\\`, `""`, `{"a":`, "aaaaaaa", "aaaaaaaa", `"aaaaaaa"`, `"aaaaaaaa"`, `"aaaaaaaaa"`, `"bbbbbbbb"`, `"\"\"\"\""`, `"\/\/\/\/"`, `"\\\\\\\\"`, ","}),
 		rapid.StringN(0, 20, 30))
 	var b []byte
 	for _, s := range rapid.SliceOfN(part, 0, 12).Draw(t, "parts") {
@@ -238,6 +239,78 @@ func TestBlobCutsAndFlips(t *testing.T) {
 	}
 }
 
+// What is stored apart is base64, which repeats nothing; text stays in its
+// chunk, where its beginning has been seen before.
+func TestIsBase64(t *testing.T) {
+	for s, want := range map[string]bool{
+		"":                               true,
+		"aGVsbG8+Lw==":                   true,
+		"aGVsbG8-_w":                     true,
+		"data:image/png;base64,aGVsbG8=": true,
+		`data:image\/png;base64,aGVs\/w`: true,
+		"two words":                      false,
+		`aGVsbG8\n`:                      false,
+		`\u4e2d\u6587`:                   false,
+		`\\/`:                            false,
+		"\u4e2d":                         false,
+		"{}":                             false,
+	} {
+		if got := isBase64([]byte(s)); got != want {
+			t.Errorf("%q: %v", s, got)
+		}
+	}
+}
+
+// A small file may ask for any number of joined bodies, of which one at a time
+// is held: 128 bodies of 4 MiB are 512 MiB.
+func TestJoinedOneAtATime(t *testing.T) {
+	const size, requests = 4 << 20, 128
+	var c content
+	body := fmt.Appendf(nil, `{"a":"%s"}`, strings.Repeat("x", size))
+	for i := range requests {
+		r := NewRequest()
+		r.Row, r.Body = int64(i), body
+		c.requests = append(c.requests, r)
+	}
+	b := file(t, c, maxRecords)
+	if len(b) > 64<<10 {
+		t.Errorf("a file of %d bytes", len(b))
+	}
+	r, err := NewReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	seen, most := 0, uint64(0)
+	for q, err := range r.Requests() {
+		if err != nil || !bytes.Equal(q.Body, body) {
+			t.Fatal(seen, err)
+		}
+		if seen++; seen%16 == 0 {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapInuse)
+		}
+	}
+	if seen != requests || most > requests*size/4 {
+		t.Errorf("%d requests, %d bytes held", seen, most)
+	}
+}
+
+// A Sorter refuses what a file could not hold, and goes on.
+func TestSorterTooLarge(t *testing.T) {
+	s := NewSorter(SorterOptions{TempDir: t.TempDir()})
+	r := NewRequest()
+	r.Body = make([]byte, maxRecordBytes+1)
+	if err := s.Add(&r, 0); err == nil || !strings.Contains(err.Error(), "67108865 bytes") {
+		t.Error(err)
+	}
+	r.Body = []byte("{}")
+	if err := errors.Join(s.Add(&r, 0), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 // Spans that lie are refused before anything is joined.
 func TestHostileSpans(t *testing.T) {
 	recs := []Request{{Body: []byte("abcd")}, {}}
@@ -247,6 +320,7 @@ func TestHostileSpans(t *testing.T) {
 		"offsets beyond the body":   {{at: 3}, {at: 5}},
 		"longer than a record":      {{length: maxRecordBytes - 3}},
 		"together longer than that": {{length: 1 << 25}, {at: 1, length: 1 << 25}},
+		"more than a chunk has":     make([]bodySpan, maxSpans+1),
 	} {
 		if _, err := decodeSpans(&cursor{b: appendSpans(nil, s)}, recs, nil); err == nil {
 			t.Errorf("%s: no error", name)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// leastBlob is the length from which on a string of a body is stored apart:
-// pictures and recordings in data URLs come back in request after request.
+// leastBlob is the length from which on a string of base64 in a body is stored
+// apart: pictures and recordings come back in request after request.
 const leastBlob = 64 << 10
 
 // bodySpan is one place of a body where a string was cut out: the request's
@@ -20,7 +20,7 @@ type bodySpan struct {
 	length  int
 }
 
-// cutter takes long strings out of bodies and numbers the distinct ones.
+// cutter takes long strings of base64 out of bodies and numbers the distinct ones.
 type cutter struct {
 	least int // bytes of a string; 0: nothing is cut
 	known map[[sha256.Size]byte]int64
@@ -31,8 +31,8 @@ type cutter struct {
 	spans []bodySpan
 }
 
-// cut gives what is left of body without its long JSON strings (their quotes
-// stay), and where they were, both good until the next call. The spans' rows
+// cut gives what is left of body without the long strings (their quotes stay),
+// and where they were, both good until the next call. The spans' rows
 // are 0.
 func (c *cutter) cut(body []byte) ([]byte, []bodySpan, error) {
 	c.body, c.spans = c.body[:0], c.spans[:0]
@@ -42,7 +42,7 @@ func (c *cutter) cut(body []byte) ([]byte, []bodySpan, error) {
 		if !ok {
 			break
 		}
-		if end-start >= c.least {
+		if end-start >= c.least && isBase64(body[start:end]) {
 			n, err := c.number(body[start:end])
 			if err != nil {
 				return nil, nil, err
@@ -100,6 +100,28 @@ func nextString(b []byte, from int) (start, end int, ok bool) {
 	}
 }
 
+// base64Bytes are those of base64 in either alphabet, and of a data URL's head.
+var base64Bytes = func() (set [256]bool) {
+	for _, b := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=:;,.") {
+		set[b] = true
+	}
+	return set
+}()
+
+// isBase64 says whether the inside of a JSON string is base64, or a data URL of
+// it. Text is not: a prompt begins as earlier ones do, which a chunk makes use
+// of and a blob cannot.
+func isBase64(s []byte) bool {
+	for i, b := range s {
+		if !base64Bytes[b] && !bytes.HasPrefix(s[i:], escapedSlash) {
+			return false
+		}
+	}
+	return true
+}
+
+var escapedSlash = []byte(`\/`)
+
 // appendSpans appends the column of spans: for each, varints of its row less
 // the one before, its offset (from the span before, in the same row), its
 // blob's number and its length.
@@ -136,6 +158,9 @@ func decodeSpans(cur *cursor, recs []Request, spans []bodySpan) ([]bodySpan, err
 		}
 		if at > uint64(left-last.at) || blob > maxCount || length > uint64(maxRecordBytes-min(total, maxRecordBytes)) {
 			return spans, fmt.Errorf("span at %d + %d of blob %d, %d bytes, in a body of %d, of joined %d", last.at, at, blob, length, left, total)
+		}
+		if len(spans) == maxSpans {
+			return spans, fmt.Errorf("more than %d spans", maxSpans)
 		}
 		s.at, s.blob, s.length = last.at+int(at), int64(blob), int(length)
 		total += s.length

@@ -16,9 +16,9 @@ var (
 )
 
 // Reader reads a container. A file can be iterated over any number of times,
-// a stream once. It holds one chunk at a time, and of the long strings that
-// bodies share at most 32 MiB, or one; those of a stream go through a temporary
-// file.
+// a stream once. It holds one chunk at a time, and of the long strings of
+// base64 that bodies share 32 MiB at most, or one; those of a stream go through
+// a temporary file.
 //
 // Damage does not stop an iteration: whole chunks are delivered, and Loss says
 // what was not. An iterator yields an error only where reading fails as such,

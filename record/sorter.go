@@ -26,7 +26,8 @@ type SorterOptions struct {
 }
 
 // Sorter sorts any number of requests by a key in bounded memory, through
-// temporary files; long strings that bodies share are stored once. Requests of one key keep the order in which they were added.
+// temporary files; long strings of base64 that bodies share are stored once.
+// Requests of one key keep the order in which they were added.
 type Sorter struct {
 	opts  SorterOptions
 	stage sortStage
@@ -67,6 +68,9 @@ func (s *Sorter) Add(r *Request, key int64) error {
 	if s.err != nil {
 		return s.err
 	}
+	if size := requestBytes(r); size > maxRecordBytes {
+		return fmt.Errorf("sort requests: %w", tooLarge("request", r.Key(), size))
+	}
 	if len(r.Body) >= s.cutter.least {
 		return s.addLong(r, key)
 	}
@@ -75,7 +79,7 @@ func (s *Sorter) Add(r *Request, key int64) error {
 
 // add takes a copy of r, whose body was cut at spans.
 func (s *Sorter) add(r *Request, key int64, spans []bodySpan) error {
-	size := requestBytes(r) + int(unsafe.Sizeof(*r)) + len(spans)*int(unsafe.Sizeof(bodySpan{}))
+	size := requestBytes(r) + int(unsafe.Sizeof(*r)) + spanBytes*len(spans)
 	if n := len(s.stage.recs); n > 0 && (n >= s.opts.MaxRecords || s.stage.bytes+size > s.opts.MaxBytes) {
 		if err := s.spill(); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
@@ -100,7 +99,7 @@ func (w *Writer) ready() error {
 	return w.err
 }
 
-// tooLarge refuses one record; the Writer goes on.
+// tooLarge refuses one record; the Writer or Sorter goes on.
 func tooLarge(kind, key string, size int) error {
 	return fmt.Errorf("write %s %s: it holds %d bytes, at most %d are allowed", kind, key, size, maxRecordBytes)
 }
@@ -122,7 +121,7 @@ func (w *Writer) WriteRequest(r *Request) error {
 // addCut adds a request whose body was cut at spans, with the key of a sorted
 // run.
 func (w *Writer) addCut(r *Request, key *int64, spans []bodySpan) error {
-	size := requestBytes(r) + len(spans)*int(unsafe.Sizeof(bodySpan{}))
+	size := requestBytes(r) + spanBytes*len(spans)
 	if err := w.ready(); err != nil {
 		return err
 	}
