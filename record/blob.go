@@ -17,7 +17,7 @@ var (
 )
 
 // maxBlobCache is what a reader keeps of blobs in memory, one at the least.
-const maxBlobCache = 32 << 20
+const maxBlobCache = 16 << 20
 
 // blobItem is a long string of base64 that bodies refer to by its number in the file.
 type blobItem struct {
@@ -65,6 +65,10 @@ type cachedBlob struct {
 	item   []byte
 }
 
+// cost is what a blob of n bytes counts for in a cache: never so little that
+// there could be many to search.
+func cost(n int) int { return max(n, leastBlob) }
+
 // blobStore finds blobs again by their numbers: it knows where their frames
 // are, and holds but a few of them.
 type blobStore struct {
@@ -74,7 +78,6 @@ type blobStore struct {
 	spilt  int64
 	places map[int64]blobPlace
 	dec    *zstd.Decoder
-	frame  []byte
 	cache  []cachedBlob // the latest used last
 }
 
@@ -166,13 +169,22 @@ func (s *blobStore) load(number int64) ([]byte, error) {
 	return c.data, nil
 }
 
+// keep takes over the item of b, which a record will soon refer to. What it
+// gives in exchange can be used again.
+func (s *blobStore) keep(b blobItem, item []byte) []byte {
+	free := s.evict(len(b.data))
+	s.cache = append(s.cache, cachedBlob{number: b.number, data: b.data, item: item})
+	return free
+}
+
 // evict makes room for a blob of n bytes; what it gave up last is used again.
 func (s *blobStore) evict(n int) (item []byte) {
+	n = cost(n)
 	for i := range s.cache {
-		n += len(s.cache[i].data)
+		n += cost(len(s.cache[i].data))
 	}
 	for n > maxBlobCache && len(s.cache) > 0 {
-		n -= len(s.cache[0].data)
+		n -= cost(len(s.cache[0].data))
 		item = s.cache[0].item[:0]
 		copy(s.cache, s.cache[1:])
 		s.cache[len(s.cache)-1] = cachedBlob{}
@@ -183,10 +195,7 @@ func (s *blobStore) evict(n int) (item []byte) {
 
 // read fills c from the frame at p.
 func (s *blobStore) read(p blobPlace, c *cachedBlob) error {
-	if cap(s.frame) < p.frame {
-		s.frame = make([]byte, p.frame)
-	}
-	frame := s.frame[:p.frame]
+	frame := make([]byte, p.frame)
 	if n, err := s.at.ReadAt(frame, p.offset); n < len(frame) {
 		return err
 	}
@@ -228,6 +237,7 @@ func (p *pass) blob(f frame, cur *cursor, elements uint64) error {
 	if err := p.blobs.add(b, f.bytes, f.offset); err != nil {
 		return fmt.Errorf("read %s: %w", p.name(), err)
 	}
+	p.raw = p.blobs.keep(b, p.raw)
 	return nil
 }
 

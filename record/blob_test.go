@@ -342,7 +342,7 @@ func TestBlobStoreForgets(t *testing.T) {
 	defer enc.close()
 	s := blobStore{dec: enc.dec, dir: t.TempDir()}
 	defer s.close()
-	const size, blobs = 12 << 20, 5
+	const size, blobs = 6 << 20, 5
 	for i := range blobs {
 		b := blobItem{number: int64(i), data: bytes.Repeat([]byte{byte(i)}, size)}
 		if err := s.add(b, enc.enc.EncodeAll(appendBlob(nil, b), nil), 0); err != nil {
@@ -361,6 +361,12 @@ func TestBlobStoreForgets(t *testing.T) {
 		if held > maxBlobCache {
 			t.Errorf("%d bytes held", held)
 		}
+	}
+	for i := range 2 * maxBlobCache / leastBlob {
+		s.keep(blobItem{number: int64(blobs + i)}, nil)
+	}
+	if n := len(s.cache); n > maxBlobCache/leastBlob {
+		t.Errorf("%d empty blobs held", n)
 	}
 	if left, err := os.ReadDir(s.dir); err != nil || len(left) > 0 {
 		t.Errorf("temporary files with names: %v, %v", left, err)

@@ -17,7 +17,7 @@ var (
 
 // Reader reads a container. A file can be iterated over any number of times,
 // a stream once. It holds one chunk at a time, and of the long strings of
-// base64 that bodies share 32 MiB at most, or one; those of a stream go through
+// base64 that bodies share 16 MiB at most, or one; those of a stream go through
 // a temporary file.
 //
 // Damage does not stop an iteration: whole chunks are delivered, and Loss says
