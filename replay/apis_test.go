@@ -267,6 +267,27 @@ func TestStreamMode(t *testing.T) {
 }
 
 // A trace's own limits and parameters: nested ones too.
+// Servers refuse to stream transcripts of some formats.
+func TestStreamOfTranscripts(t *testing.T) {
+	for _, c := range []struct {
+		body string
+		mode StreamMode
+		want bool
+	}{
+		{`{"file":"data:,x"}`, StreamOwn, true}, {`{"file":"data:,x","response_format":"text"}`, StreamOwn, true},
+		{`{"file":"data:,x","response_format":"verbose_json"}`, StreamOwn, false}, {`{"file":"data:,x","response_format":"srt"}`, StreamOwn, false},
+		{`{"file":"data:,x","response_format":"vtt"}`, StreamOwn, false}, {`{"file":"data:,x","response_format":"vtt","stream":true}`, StreamOwn, true},
+		{`{"file":"data:,x","response_format":"vtt"}`, StreamAlways, true},
+	} {
+		cfg := Config{Requests: RequestConfig{Stream: c.mode}}
+		j := &job{api: openai.Transcriptions, source: []byte(c.body), output: record.Unknown}
+		sent, err := (&bodies{cfg: &cfg}).append(nil, j)
+		if err != nil || j.streams != c.want || bytes.Contains(sent, []byte(`name="stream"`)) != c.want {
+			t.Errorf("%s %s: streams %v, %v in %s; want %v", c.body, c.mode, j.streams, err, sent, c.want)
+		}
+	}
+}
+
 func TestInvocationLimits(t *testing.T) {
 	body := []byte(`{"inputs":"x", "parameters": {"max_new_tokens":9,"top_p":0.50}}`)
 	if n := bodyLimit(openai.Invocations, body); n != 9 {
@@ -550,13 +571,20 @@ func TestHeaders(t *testing.T) {
 // Of several answers each is to have the wanted length.
 func TestWantedOutputOfSeveralAnswers(t *testing.T) {
 	for _, c := range []struct {
+		api         openai.API
 		body, extra string
 		want        int64
-	}{{`{"n":3}`, "", 6}, {`{"n":3}`, `{"n":2}`, 4}, {`{"n":1}`, "", 2}, {`{"n":"x"}`, "", 2}, {`{}`, `{"n":2}`, 4}} {
+	}{
+		{openai.Chat, `{"n":3}`, "", 6}, {openai.Chat, `{"n":3}`, `{"n":2}`, 4}, {openai.Chat, `{"n":1}`, "", 2},
+		{openai.Chat, `{"n":"x"}`, "", 2}, {openai.Chat, `{}`, `{"n":2}`, 4},
+		{openai.Completions, `{"prompt":["a","b"],"n":3}`, "", 12}, {openai.Completions, `{"prompt":["a","b","c"]}`, "", 6},
+		{openai.Completions, `{"prompt":[[1],[2]]}`, "", 4}, {openai.Completions, `{"prompt":[1,2,3]}`, "", 2},
+		{openai.Completions, `{"prompt":"a","n":2}`, "", 4}, {openai.Invocations, `{"prompt":["a","b"]}`, "", 4},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			reqs := every(0, 1)
-			reqs[0].API, reqs[0].Body = "chat", []byte(c.body)
-			_, results := inBubble(t, answers(scripted(step{0, word + done})), reqs, func(cfg *Config) { cfg.Prompt, cfg.Extra = Literal, []byte(c.extra) })
+			reqs[0].API, reqs[0].Body = string(c.api), []byte(c.body)
+			_, results := inBubble(t, everywhere(scripted(step{0, word + done})), reqs, func(cfg *Config) { cfg.Prompt, cfg.Extra = Literal, []byte(c.extra) })
 			if got := results[0].WantedOutput; got != c.want {
 				t.Errorf("%s %s: wanted %d, want %d", c.body, c.extra, got, c.want)
 			}

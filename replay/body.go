@@ -158,9 +158,9 @@ func (b *bodies) append(dst []byte, j *job) ([]byte, error) {
 // the literal body has, which is nil for a generated one.
 func (b *bodies) members(j *job, body []byte, list []span) ([]member, error) {
 	f := forms[formOf(j.api, body)]
-	j.streams = b.cfg.asksStream(j.api, &f, string(valueOf(body, list, "stream")), b.value(nil, nil, "stream"))
+	j.streams = b.cfg.asksStream(j.api, &f, b.ownStream(j.api, body, list), b.value(nil, nil, "stream"))
 	j.fields = b.fieldsFor(j, &f)
-	if n := b.answers(body, list); n > 1 && j.output != record.Unknown {
+	if n := b.answers(j.api, body, list); n > 1 && j.output != record.Unknown {
 		j.res.WantedOutput = n * j.output
 	}
 	m := &members{extra: b.extra, list: make([]member, 0, 8+len(b.extra))}
@@ -184,12 +184,30 @@ func (b *bodies) members(j *job, body []byte, list []span) ([]member, error) {
 	return append(m.list, b.extra...), nil
 }
 
+// ownStream is what a body says of "stream", "" where it says nothing. Transcripts
+// of some formats are never streamed, and servers refuse to.
+func (b *bodies) ownStream(api openai.API, body []byte, list []span) string {
+	own := string(valueOf(body, list, "stream"))
+	if own == "" && api == openai.Transcriptions {
+		switch jsonString(b.value(body, list, "response_format")) {
+		case "verbose_json", "srt", "vtt":
+			return "false"
+		}
+	}
+	return own
+}
+
 // maxAnswers bounds the answers to one request that are reckoned with.
 const maxAnswers = 1 << 20
 
-// answers is how many answers a body asks for ("n"), each of the wanted length.
-func (b *bodies) answers(body []byte, list []span) int64 {
-	return min(countIn(b.value(body, list, "n")), maxAnswers)
+// answers is how many answers a body asks for, each of the wanted length: "n"
+// to each prompt, of which completions may have several.
+func (b *bodies) answers(api openai.API, body []byte, list []span) int64 {
+	n := min(max(countIn(b.value(body, list, "n")), 1), maxAnswers)
+	if form := formOf(api, body); form == openai.Completions {
+		n *= int64(max(inputs(b.value(body, list, "prompt")), 1))
+	}
+	return min(n, maxAnswers)
 }
 
 // value is a member's raw value as it is sent, that of --extra before the

@@ -39,6 +39,13 @@ func (m *mediaDir) read(name string) ([]byte, error) {
 	if m == nil {
 		return nil, fmt.Errorf("file %s: no directory of media was allowed", strconv.Quote(clip(name)))
 	}
+	info, err := m.root.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("read media: %w", err)
+	}
+	if !info.Mode().IsRegular() { // to open a pipe would wait for its writer
+		return nil, fmt.Errorf("read media: %s: found no regular file (mode %v)", name, info.Mode())
+	}
 	f, err := m.root.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("read media: %w", err)
