@@ -64,6 +64,16 @@ func (a API) Path() string {
 	return ""
 }
 
+// APIAt is the API whose path is the given one, "" where there is none.
+func APIAt(path string) API {
+	for _, e := range apiPaths {
+		if e.path == path {
+			return e.api
+		}
+	}
+	return ""
+}
+
 // ParseAPI reads the name of an API.
 func ParseAPI(name string) (API, error) {
 	if API(name).Path() != "" {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 )
 
 // errCompact says that rewriting a recording lost something. The recording
@@ -11,12 +12,13 @@ import (
 var errCompact = errors.New("the compacted file does not hold what was recorded")
 
 // compact rewrites a recording that was closed in good order into full
-// chunks, where that makes fewer of them. The recording is whole without it:
+// chunks, where that makes fewer of them, and a trace's requests into the order
+// of their arrivals. The recording is whole without it:
 // where it fails, for want of space, say, the file stays as it is.
 func (w *FileWriter) compact(f Footer) error {
 	full := func(n int64) int64 { return (n + maxRecords - 1) / maxRecords }
 	c := &w.w.counts
-	if w.w.seq <= full(c.Requests)+full(c.Results)+full(c.Series) {
+	if w.header.Kind != KindTrace && w.w.seq <= full(c.Requests)+full(c.Results)+full(c.Series) {
 		return nil
 	}
 	info, err := os.Stat(w.out.path)
@@ -54,13 +56,8 @@ func (w *FileWriter) copyTo(out *FileWriter) error {
 		return err
 	}
 	defer func() { _ = r.Close() }() // only read
-	for q, err := range r.Requests() {
-		if err == nil {
-			err = out.WriteRequest(&q)
-		}
-		if err != nil {
-			return err
-		}
+	if err := copyRequests(r, out); err != nil {
+		return err
 	}
 	for q, err := range r.Results() {
 		if err == nil {
@@ -73,6 +70,29 @@ func (w *FileWriter) copyTo(out *FileWriter) error {
 	for s, err := range r.Series() {
 		if err == nil {
 			err = out.WriteSeries(&s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyRequests writes the requests of r to out by arrival.
+func copyRequests(r *Reader, out *FileWriter) (err error) {
+	sorter := NewSorter(SorterOptions{TempDir: filepath.Dir(out.out.path)})
+	defer func() { err = errors.Join(err, sorter.Close()) }()
+	for q, err := range r.Requests() {
+		if err == nil {
+			err = sorter.Add(&q, int64(q.Arrival))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for q, err := range sorter.Sorted() {
+		if err == nil {
+			err = out.WriteRequest(&q)
 		}
 		if err != nil {
 			return err

@@ -46,6 +46,17 @@ func Create(path string, h Header) (*FileWriter, error) {
 // file into full chunks. An existing file is refused without force.
 func CreateRecording(path string, h Header, force bool) (*FileWriter, error) {
 	h.Kind = KindRecording
+	return createLive(path, h, force)
+}
+
+// CreateLive starts a trace of live traffic, written as CreateRecording's file
+// is. A clean Close orders its requests by arrival, too.
+func CreateLive(path string, h Header, force bool) (*FileWriter, error) {
+	h.Kind = KindTrace
+	return createLive(path, h, force)
+}
+
+func createLive(path string, h Header, force bool) (*FileWriter, error) {
 	if target, err := follow(path); err == nil {
 		if _, ok := descriptor(target); ok {
 			return nil, fmt.Errorf("create recording %s: a recording is read again in the end and needs a file", path)

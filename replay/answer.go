@@ -2,18 +2,13 @@ package replay
 
 import (
 	"bytes"
-	"compress/gzip"
-	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"retrace/openai"
 	"retrace/record"
@@ -32,7 +27,7 @@ const (
 type reading struct {
 	events *openai.EventReader
 	stream *openai.Stream
-	head   [512]byte
+	head   [openai.SniffLen]byte
 	last   []time.Duration // the last output of each choice
 	single []byte          // the first of JSON values
 	zero   time.Duration   // the first output of choice 0, while it is the only one
@@ -81,24 +76,24 @@ func (e *engine) read(ctx context.Context, an *answering) {
 		e.unreadable(ctx, res, err)
 		return
 	}
-	n, err := sniff(body, an.head[:])
-	rest := &prefixed{head: an.head[:n], rest: body, err: err}
+	n, err := openai.Sniff(body, an.head[:])
+	rest := openai.Sniffed(an.head[:n], body, err)
 	if openai.IsEventStream(an.head[:n]) {
 		frames := openai.NewEventStreamReader(rest)
-		n, err = sniff(frames, an.head[:])
-		rest = &prefixed{head: an.head[:n], rest: frames, err: err}
+		n, err = openai.Sniff(frames, an.head[:])
+		rest = openai.Sniffed(an.head[:n], frames, err)
 	}
 	head, contentType := an.head[:n], an.resp.Header.Get("Content-Type")
-	kind := kindOf(head, contentType)
+	kind := openai.KindOf(head, contentType)
 	switch {
-	case an.job.api == openai.Transcriptions && isText(head, contentType):
+	case an.job.api == openai.Transcriptions && openai.IsText(head, contentType):
 		e.text(ctx, an, rest)
-	case kind == bodyJSON && mayBeLines(an.job.api, contentType):
+	case kind == openai.BodyJSON && openai.MayBeLines(an.job.api, contentType):
 		an.events.ResetLines(rest)
 		e.streamed(ctx, an)
-	case kind == bodyJSON:
+	case kind == openai.BodyJSON:
 		e.plain(ctx, an, rest)
-	case kind == bodyOther:
+	case kind == openai.BodyOther:
 		e.foreign(&an.job.res, head)
 	default:
 		an.events.Reset(rest)
@@ -364,28 +359,9 @@ func (e *engine) settle(res *record.Result, v openai.Verdict, message string) {
 
 // decoded undoes a content encoding that the server used unasked.
 func (e *engine) decoded(resp *http.Response) (io.Reader, error) {
-	encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
-	if encoding == "" || encoding == "identity" {
-		return resp.Body, nil
+	encoding := resp.Header.Get("Content-Encoding")
+	if openai.Encoded(encoding) {
+		e.tally.compressed.Add(1)
 	}
-	e.tally.compressed.Add(1)
-	var r io.Reader
-	var err error
-	switch encoding {
-	case "gzip", "x-gzip":
-		r, err = gzip.NewReader(resp.Body)
-	case "deflate":
-		r, err = zlib.NewReader(resp.Body)
-	case "zstd":
-		var d *zstd.Decoder
-		if d, err = zstd.NewReader(resp.Body, zstd.WithDecoderConcurrency(1)); err == nil {
-			r = d.IOReadCloser()
-		}
-	default:
-		return nil, fmt.Errorf("content encoding %q: want gzip, deflate, zstd or none", encoding)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("decode %s answer: %w", encoding, err)
-	}
-	return r, nil
+	return openai.Decoded(resp.Body, encoding)
 }

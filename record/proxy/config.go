@@ -1,0 +1,88 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"retrace/hashing/tokenizer"
+)
+
+// Capture says how much of a request is kept.
+type Capture string
+
+// What may be kept.
+const (
+	// Lengths keeps lengths and times, and no blocks.
+	Lengths Capture = "lengths"
+	// Blocks keeps prefix blocks as keyed hashes besides, renumbered.
+	Blocks Capture = "blocks"
+	// Full keeps the bodies of requests, and identities as they are.
+	Full Capture = "full"
+)
+
+// MaxBlockSize bounds a prefix block, in tokens.
+const MaxBlockSize = 1 << 15
+
+// ParseCapture reads the name of a capture mode.
+func ParseCapture(name string) (Capture, error) {
+	switch c := Capture(name); c {
+	case Lengths, Blocks, Full:
+		return c, nil
+	}
+	return "", fmt.Errorf("capture: found %q, want %s, %s or %s", name, Lengths, Blocks, Full)
+}
+
+// Config describes a recording proxy.
+type Config struct {
+	// Upstream is the base of the server's URL; of the scheme h2c it is spoken
+	// to by HTTP/2 without TLS.
+	Upstream *url.URL
+	// Output is the trace's path; Force overwrites what is there.
+	Output string
+	Force  bool
+	// Capture is what is kept; BlockSize the length of a prefix block in tokens.
+	Capture   Capture
+	BlockSize int
+	// Tokenizer makes tokens of text; without one, blocks of text are of bytes.
+	Tokenizer *tokenizer.Tokenizer
+	// Salt keys all hashes.
+	Salt Salt
+	// SessionHeader is a request header that names the session, "" for none.
+	SessionHeader string
+	// Warn is told what a user should know while the proxy runs.
+	Warn func(sentence string)
+}
+
+// ParseUpstream reads a server's base URL.
+func ParseUpstream(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("upstream: not a URL") // url's error repeats it, a password within
+	}
+	switch {
+	case u.User != nil:
+		return nil, errors.New("upstream: found a user name in the URL, expected none: the client's own Authorization is passed on")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("upstream: found a query or a fragment, expected scheme, host and path only")
+	case u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "h2c":
+		return nil, fmt.Errorf("upstream: found %q, expected http://HOST, https://HOST or h2c://HOST", text)
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	u.RawPath = strings.TrimSuffix(u.RawPath, "/")
+	return u, nil
+}
+
+func (c *Config) validate() error {
+	if c.Upstream == nil {
+		return errors.New("upstream: found none")
+	}
+	if _, err := ParseCapture(string(c.Capture)); err != nil {
+		return err
+	}
+	if c.BlockSize < 1 || c.BlockSize > MaxBlockSize {
+		return fmt.Errorf("block size: found %d, expected 1 to %d", c.BlockSize, MaxBlockSize)
+	}
+	return nil
+}
