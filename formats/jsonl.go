@@ -48,8 +48,6 @@ type jsonlHeader struct {
 	// Layout is that of a CSV source's columns.
 	Layout    []string `json:"layout,omitempty"`
 	Namespace string   `json:"namespace,omitempty"`
-	Capture   string   `json:"capture,omitempty"`
-	BlockUnit string   `json:"block_unit,omitempty"`
 	Seed      int64    `json:"seed,omitempty"`
 	RunID     string   `json:"run_id,omitempty"`
 }
@@ -60,7 +58,7 @@ func toJSONLHeader(h *record.Header) jsonlHeader {
 		BlockUnit: h.BlockUnit, BytesPerToken: h.BytesPerToken, Capture: h.Capture, UnitNS: int64(h.Unit), OriginNS: int64(h.Origin),
 		Wall: h.Wall, TimeBasis: h.TimeBasis, Turns: h.Turns, DelayMeaning: h.DelayMeaning,
 		PrefixSynthesised: h.PrefixSynthesised, QuantumNS: int64(h.Quantum), Layout: h.Layout, Namespace: h.Namespace,
-		Capture: h.Capture, BlockUnit: h.BlockUnit, Seed: h.Seed, RunID: h.RunID,
+		Seed: h.Seed, RunID: h.RunID,
 	}
 }
 
@@ -70,7 +68,7 @@ func (j jsonlHeader) header() record.Header {
 		BytesPerToken: j.BytesPerToken, Capture: j.Capture, Unit: time.Duration(j.UnitNS),
 		Origin: time.Duration(j.OriginNS), Wall: j.Wall, TimeBasis: j.TimeBasis, Turns: j.Turns,
 		DelayMeaning: j.DelayMeaning, PrefixSynthesised: j.PrefixSynthesised, Quantum: time.Duration(j.QuantumNS),
-		Layout: j.Layout, Namespace: j.Namespace, Capture: j.Capture, BlockUnit: j.BlockUnit, Seed: j.Seed, RunID: j.RunID,
+		Layout: j.Layout, Namespace: j.Namespace, Seed: j.Seed, RunID: j.RunID,
 	}
 }
 

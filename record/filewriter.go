@@ -140,6 +140,15 @@ func (w *FileWriter) WriteSeries(s *Series) error {
 	return w.do(func() error { return w.w.WriteSeries(s) })
 }
 
+// SetHeader changes the header of a file from CreateLive or CreateRecording: what
+// is known in the end only stands in it once it was closed in good order.
+func (w *FileWriter) SetHeader(h Header) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h.Kind = w.header.Kind
+	w.header = h
+}
+
 // Flush writes the chunks that have records.
 func (w *FileWriter) Flush() error { return w.do(w.w.Flush) }
 

@@ -60,11 +60,6 @@ type Header struct {
 	Layout []string
 	// Namespace keeps the blocks of one trace apart from another's (hex).
 	Namespace string
-	// Capture says how much of live traffic was kept: "lengths", "blocks" or
-	// "full"; "" of a trace that was not recorded live. BlockUnit is what blocks
-	// of text were cut by, where that is not tokens: "bytes".
-	Capture   string
-	BlockUnit string
 	// Seed is the seed of what was drawn at random.
 	Seed int64
 	// RunID tells the shards of one run from its repeats.

@@ -31,8 +31,6 @@ type wireHeader struct {
 	Quantum      int64    `cbor:"quantum,omitempty"`
 	Layout       []string `cbor:"layout,omitempty"`
 	Namespace    string   `cbor:"namespace,omitempty"`
-	Capture      string   `cbor:"capture,omitempty"`
-	BlockUnit    string   `cbor:"block_unit,omitempty"`
 	Seed         int64    `cbor:"seed,omitempty"`
 	RunID        string   `cbor:"run_id,omitempty"`
 	Run          *wireRun `cbor:"run,omitempty"`
@@ -149,7 +147,7 @@ func encodeHeader(h Header) ([]byte, error) {
 		Source: h.Source, Unit: int64(h.Unit), Origin: int64(h.Origin),
 		Wall: h.Wall, TimeBasis: h.TimeBasis, Turns: h.Turns, DelayMeaning: h.DelayMeaning,
 		Synthesised: h.PrefixSynthesised, Quantum: int64(h.Quantum), Layout: h.Layout, Namespace: h.Namespace,
-		Capture: h.Capture, BlockUnit: h.BlockUnit, Seed: h.Seed, RunID: h.RunID,
+		Seed: h.Seed, RunID: h.RunID,
 	}
 	if r := h.Run; r != nil {
 		w.Run = &wireRun{
@@ -212,7 +210,7 @@ func (w *wireHeader) header() (Header, error) {
 		Source: w.Source, Unit: time.Duration(w.Unit),
 		Origin: time.Duration(w.Origin), Wall: w.Wall, TimeBasis: w.TimeBasis, Turns: w.Turns,
 		DelayMeaning: w.DelayMeaning, PrefixSynthesised: w.Synthesised, Quantum: time.Duration(w.Quantum),
-		Layout: w.Layout, Namespace: w.Namespace, Capture: w.Capture, BlockUnit: w.BlockUnit, Seed: w.Seed, RunID: w.RunID,
+		Layout: w.Layout, Namespace: w.Namespace, Seed: w.Seed, RunID: w.RunID,
 	}
 	if r := w.Run; r != nil {
 		h.Run = &Run{

@@ -12,16 +12,14 @@ import (
 
 	"retrace/cmd/internal/cli"
 	"retrace/hashing/tokenizer"
+	"retrace/record/capture"
 	"retrace/record/proxy"
 )
-
-// saltVariable may hold the salt in place of a file.
-const saltVariable = "RETRACE_SALT"
 
 // options are the flags of the command.
 type options struct {
 	upstream, listen, admin string
-	capture                 string
+	mode                    string
 	tokenizer, saltFile     string
 	grace                   time.Duration
 	config                  proxy.Config
@@ -35,10 +33,10 @@ func (o *options) bind() *pflag.FlagSet {
 	f.StringVar(&o.listen, "listen", "", "`HOST:PORT`: where to listen, for HTTP/1.1 and HTTP/2 without TLS; port 0 picks a free one; required")
 	f.StringVarP(&o.config.Output, "output", "o", "", "`PATH`: the trace to write; required")
 	f.BoolVar(&o.config.Force, "force", false, "overwrite an existing file")
-	f.StringVar(&o.capture, "capture", string(proxy.Blocks), "`lengths|blocks|full`: what to keep: lengths and times; prefix blocks as keyed hashes besides; bodies and identities besides")
+	f.StringVar(&o.mode, "capture", string(capture.Blocks), "`lengths|blocks|full`: what to keep: lengths and times; prefix blocks as keyed hashes besides; bodies and identities besides")
 	f.IntVar(&o.config.BlockSize, "block-size", 16, "tokens in a prefix block")
 	f.StringVar(&o.tokenizer, "tokenizer", "", "`FILE`: the model's tokenizer.json, for prompts of text; without it their blocks are of bytes")
-	f.StringVar(&o.saltFile, "salt-file", "", "`FILE`: the secret that keys all hashes, made if absent, of mode 0600; default: the variable "+saltVariable+", else drawn for this trace and forgotten")
+	f.StringVar(&o.saltFile, "salt-file", "", "`FILE`: the secret that keys all hashes, made if absent, of mode 0600; default: the variable "+capture.SaltEnv+", else drawn for this trace and forgotten")
 	f.StringVar(&o.config.SessionHeader, "session-header", "", "`NAME`: a request header that names the session")
 	f.StringVar(&o.admin, "admin", "", "`HOST:PORT`: where to serve /-/metrics and /-/healthz; default: nowhere")
 	f.DurationVar(&o.grace, "grace", 30*time.Second, "how long running requests may go on after a signal to stop")
@@ -63,7 +61,7 @@ func (o *options) validate() (err error) {
 			return err
 		}
 	}
-	if o.config.Capture, err = proxy.ParseCapture(o.capture); err != nil {
+	if o.config.Capture, err = capture.ParseMode(o.mode); err != nil {
 		return fmt.Errorf("--%w", err)
 	}
 	if o.config.BlockSize < 1 || o.config.BlockSize > proxy.MaxBlockSize {
@@ -97,17 +95,11 @@ func (o *options) load() (err error) {
 			return err
 		}
 	}
-	text := os.Getenv(saltVariable)
-	switch {
-	case o.saltFile != "":
-		o.config.Salt, err = proxy.LoadSalt(o.saltFile)
-	case text != "":
-		if o.config.Salt, err = proxy.ParseSalt([]byte(text)); err != nil {
-			err = fmt.Errorf("%s: %w", saltVariable, err)
-		}
-	default:
-		o.config.Salt = proxy.NewSalt()
+	if o.saltFile == "" && os.Getenv(capture.SaltEnv) == "" {
+		o.config.Salt = capture.NewSalt()
+		return nil
 	}
+	o.config.Salt, err = capture.LoadSalt(o.saltFile)
 	return err
 }
 

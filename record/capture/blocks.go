@@ -25,7 +25,9 @@ type Numbering struct {
 	// unit is that of the first prompt: of text without tokens it is the byte.
 	unit    string
 	started bool
-	numbers map[digest]uint64
+	// texts says whether any prompt was text.
+	texts   bool
+	numbers idMap
 	buf     []byte
 	// bytes and tokens are of the text whose length in tokens is known.
 	bytes, tokens int64
@@ -33,8 +35,20 @@ type Numbering struct {
 
 // NewNumbering starts a file with blocks of blockSize tokens.
 func NewNumbering(salt Salt, blockSize int) *Numbering {
-	return &Numbering{mac: salt.mac(), blockSize: blockSize, numbers: map[digest]uint64{}}
+	return &Numbering{mac: salt.mac(), blockSize: blockSize, numbers: idMap{young: map[digest]uint64{}}}
 }
+
+// Settle says what the blocks are of, "" for tokens or record.UnitBytes, in
+// place of the first prompt.
+func (b *Numbering) Settle(unit string) { b.started, b.unit = true, unit }
+
+// Remember bounds the memory to at least the last n blocks that came, and at
+// most twice as many. A block that was forgotten gets another number when it
+// comes again.
+func (b *Numbering) Remember(n int) { b.numbers.keep = n }
+
+// Forgotten is how many blocks are not remembered any more.
+func (b *Numbering) Forgotten() int64 { return b.numbers.forgotten }
 
 // Append appends the numbers of a prompt's blocks, the last of which may be
 // partial. Where the file's blocks are of tokens, a prompt without has none: ok
@@ -49,6 +63,7 @@ func (b *Numbering) Append(dst []uint64, p Prompt) (blocks []uint64, ok bool) {
 	if !p.IsTokens && b.unit == "" {
 		return dst, false
 	}
+	b.texts = b.texts || !p.IsTokens
 	b.buf = b.buf[:0]
 	for _, id := range p.Tokens {
 		b.buf = binary.LittleEndian.AppendUint32(b.buf, id)
@@ -60,7 +75,7 @@ func (b *Numbering) Append(dst []uint64, p Prompt) (blocks []uint64, ok bool) {
 	for text := b.buf; len(text) > 0; {
 		n := min(len(text), BytesPerToken*b.blockSize)
 		last = b.sum(last[:], text[:n])
-		dst = append(dst, b.number(last))
+		dst = append(dst, b.numbers.of(last))
 		text = text[n:]
 	}
 	return dst, true
@@ -74,15 +89,6 @@ func (b *Numbering) sum(before, block []byte) (d digest) {
 	return d
 }
 
-func (b *Numbering) number(d digest) uint64 {
-	n, ok := b.numbers[d]
-	if !ok {
-		n = uint64(len(b.numbers))
-		b.numbers[d] = n
-	}
-	return n
-}
-
 // Measure takes the length of a prompt in tokens, as its server counted it.
 func (b *Numbering) Measure(p Prompt, tokens int64) {
 	if p.IsTokens || tokens <= 0 {
@@ -94,16 +100,16 @@ func (b *Numbering) Measure(p Prompt, tokens int64) {
 
 // Describe adds to the header what a block is.
 func (b *Numbering) Describe(h *record.Header) {
-	h.PrefixSynthesised = len(b.numbers) == 0
+	h.PrefixSynthesised = b.numbers.next == 0
 	h.BlockSize, h.BlockUnit, h.BytesPerToken = 0, "", 0
 	if h.PrefixSynthesised {
 		return
 	}
-	h.BlockSize, h.BlockUnit = b.blockSize, b.unit
-	if b.unit != record.UnitBytes {
+	h.BlockSize = b.blockSize
+	if b.unit != record.UnitBytes || !b.texts {
 		return
 	}
-	h.BlockSize *= BytesPerToken
+	h.BlockSize, h.BlockUnit = b.blockSize*BytesPerToken, b.unit
 	if b.tokens > 0 {
 		h.BytesPerToken = float64(b.bytes) / float64(b.tokens)
 	}

@@ -183,3 +183,49 @@ func FuzzReadPrompt(f *testing.F) {
 		}
 	})
 }
+
+// What is settled holds whatever comes first; a file without text has blocks of
+// tokens all the same, for an id takes the room of a token.
+func TestSettle(t *testing.T) {
+	text, ids := Prompt{Text: "abcdefgh"}, Prompt{Tokens: []uint32{1, 2, 3}, IsTokens: true}
+	for _, c := range []struct {
+		unit    string
+		prompts []Prompt
+		want    []int
+		header  record.Header
+	}{
+		{"bytes", []Prompt{ids, text}, []int{2, 1}, record.Header{BlockSize: 8, BlockUnit: "bytes", BytesPerToken: 4}},
+		{"bytes", []Prompt{ids}, []int{2}, record.Header{BlockSize: 2}},
+		{"", []Prompt{text, ids}, []int{0, 2}, record.Header{BlockSize: 2}},
+	} {
+		n := NewNumbering(salt(t), 2)
+		n.Settle(c.unit)
+		for i, p := range c.prompts {
+			got, _ := n.Append(nil, p)
+			if n.Measure(p, 2); len(got) != c.want[i] {
+				t.Errorf("%q, %v: found %v, want %d blocks", c.unit, p, got, c.want[i])
+			}
+		}
+		var h record.Header
+		n.Describe(&h)
+		if got, want := fmt.Sprint(h), fmt.Sprint(c.header); got != want {
+			t.Errorf("header: found %s, want %s", got, want)
+		}
+	}
+}
+
+// Blocks are forgotten in the order of their last coming, and no number is given
+// twice.
+func TestRemember(t *testing.T) {
+	n := NewNumbering(salt(t), 1)
+	n.Remember(2)
+	var got []uint64
+	for _, id := range []uint32{1, 2, 1, 3, 4, 1, 2, 5, 6, 1} { // 2 is forgotten when it comes again
+		got, _ = n.Append(got, Prompt{Tokens: []uint32{id}, IsTokens: true})
+	}
+	// young and old numbers: 0 1 | –, 2 3 | 0 1, 0 | 2 3 (1 forgotten), 0 4 | 2 3,
+	// 5 6 | 0 4 (2 and 3 forgotten), 0 | 5 6 (4 forgotten)
+	if want := []uint64{0, 1, 0, 2, 3, 0, 4, 5, 6, 0}; !slices.Equal(got, want) || n.Forgotten() != 4 {
+		t.Errorf("found %v, %d forgotten, want %v, 4", got, n.Forgotten(), want)
+	}
+}

@@ -7,32 +7,11 @@ import (
 	"strings"
 
 	"retrace/hashing/tokenizer"
-)
-
-// Capture says how much of a request is kept.
-type Capture string
-
-// What may be kept.
-const (
-	// Lengths keeps lengths and times, and no blocks.
-	Lengths Capture = "lengths"
-	// Blocks keeps prefix blocks as keyed hashes besides, renumbered.
-	Blocks Capture = "blocks"
-	// Full keeps the bodies of requests, and identities as they are.
-	Full Capture = "full"
+	"retrace/record/capture"
 )
 
 // MaxBlockSize bounds a prefix block, in tokens.
 const MaxBlockSize = 1 << 15
-
-// ParseCapture reads the name of a capture mode.
-func ParseCapture(name string) (Capture, error) {
-	switch c := Capture(name); c {
-	case Lengths, Blocks, Full:
-		return c, nil
-	}
-	return "", fmt.Errorf("capture: found %q, want %s, %s or %s", name, Lengths, Blocks, Full)
-}
 
 // Config describes a recording proxy.
 type Config struct {
@@ -43,12 +22,12 @@ type Config struct {
 	Output string
 	Force  bool
 	// Capture is what is kept; BlockSize the length of a prefix block in tokens.
-	Capture   Capture
+	Capture   capture.Mode
 	BlockSize int
 	// Tokenizer makes tokens of text; without one, blocks of text are of bytes.
 	Tokenizer *tokenizer.Tokenizer
 	// Salt keys all hashes.
-	Salt Salt
+	Salt capture.Salt
 	// SessionHeader is a request header that names the session, "" for none.
 	SessionHeader string
 	// Warn is told what a user should know while the proxy runs.
@@ -78,7 +57,7 @@ func (c *Config) validate() error {
 	if c.Upstream == nil {
 		return errors.New("upstream: found none")
 	}
-	if _, err := ParseCapture(string(c.Capture)); err != nil {
+	if _, err := capture.ParseMode(string(c.Capture)); err != nil {
 		return err
 	}
 	if c.BlockSize < 1 || c.BlockSize > MaxBlockSize {

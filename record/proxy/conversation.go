@@ -1,22 +1,38 @@
 package proxy
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"io"
 	"strings"
 
 	"retrace/openai"
 )
 
+// digest is what a conversation is known by.
+type digest [16]byte
+
+// digestOf is the digest of a list of texts.
+func digestOf(parts ...string) digest {
+	h := sha256.New()
+	var head []byte
+	for _, part := range parts {
+		head = binary.AppendUvarint(head[:0], uint64(len(part)))
+		_, _ = h.Write(head) // a hash never fails
+		_, _ = io.WriteString(h, part)
+	}
+	return digest(h.Sum(nil)[:16])
+}
+
 // after is the digest of a conversation that one more message follows. Space
 // around a text does not count: clients trim what they keep of an answer.
-func (t *tracker) after(before digest, m *openai.Message, calls []byte) digest {
-	text := strings.TrimSpace(m.Content)
-	parts := []string{string(before[:]), m.Role, text, string(calls)}
+func after(before digest, m *openai.Message, calls []byte) digest {
+	parts := []string{string(before[:]), m.Role, strings.TrimSpace(m.Content), string(calls)}
 	for i := range m.Media {
 		parts = append(parts, string(m.Media[i].Content()))
 	}
-	c := t.k.newChain(1, parts...)
-	return digest(c.last[:16])
+	return digestOf(parts...)
 }
 
 // calls are the names and arguments of tool calls, without their ids.

@@ -39,7 +39,6 @@ type details struct {
 	Reasoning   *int64   `json:"reasoning_tokens,omitempty"`
 	Finish      string   `json:"finish_reason,omitempty"`
 	Class       string   `json:"class,omitempty"`
-	TextBytes   int64    `json:"text_bytes,omitempty"`
 	Oversized   bool     `json:"oversized,omitempty"`
 }
 

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"retrace/record"
+	"retrace/record/capture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -45,7 +46,7 @@ func newRigAt(t *testing.T, upstream string, change func(*Config)) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, path: filepath.Join(t.TempDir(), "out.trace")}
-	cfg := Config{Upstream: u, Output: r.path, Capture: Blocks, BlockSize: 4, Salt: Salt{1, 2, 3}}
+	cfg := Config{Upstream: u, Output: r.path, Capture: capture.Blocks, BlockSize: 4, Salt: capture.NewSalt()}
 	if change != nil {
 		change(&cfg)
 	}
@@ -241,7 +242,7 @@ func TestFlushed(t *testing.T) {
 func TestPrivacy(t *testing.T) {
 	const secrets = "sk-credential hunter2-query plain-prompt-words my-session my-user my-key X-Private-Header answer-words"
 	answer := `{"id":"resp-id","choices":[{"index":0,"message":{"role":"assistant","content":"answer-words"},"finish_reason":"answer-words"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}`
-	for _, mode := range []Capture{Lengths, Blocks} {
+	for _, mode := range []capture.Mode{capture.Lengths, capture.Blocks} {
 		t.Run(string(mode), func(t *testing.T) {
 			r := newRig(t, says("application/json", answer), func(c *Config) { c.Capture, c.SessionHeader = mode, "X-Session" })
 			body := `{"model":"m","messages":[{"role":"user","content":"plain-prompt-words"}],"session_id":"my-session","user":"my-user","prompt_cache_key":"my-key"}`
@@ -255,7 +256,7 @@ func TestPrivacy(t *testing.T) {
 			_, _ = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 			q := r.records()[0]
-			if q.Session == "" || (len(q.Blocks) > 0) != (mode == Blocks) {
+			if q.Session == "" || (len(q.Blocks) > 0) != (mode == capture.Blocks) {
 				t.Errorf("session %q, blocks %v", q.Session, q.Blocks)
 			}
 			text := q.Session + q.Parent + q.ID + q.Model + string(q.Extra) + string(q.Body)
@@ -274,7 +275,7 @@ func TestPrivacy(t *testing.T) {
 
 // Full keeps bodies and identities as they are.
 func TestFull(t *testing.T) {
-	r := newRig(t, says("application/json", whole), func(c *Config) { c.Capture = Full })
+	r := newRig(t, says("application/json", whole), func(c *Config) { c.Capture = capture.Full })
 	body := `{"model":"m", "prompt":"text",  "session_id":"mine"}`
 	r.post("/v1/completions", body)
 	if q := r.records()[0]; string(q.Body) != body || q.Session != "mine" {

@@ -5,7 +5,6 @@ package proxy
 type recent[K comparable, V any] struct {
 	size       int
 	young, old map[K]V
-	forgotten  int64 // keys that were dropped
 }
 
 func newRecent[K comparable, V any](size int) *recent[K, V] {
@@ -26,7 +25,6 @@ func (m *recent[K, V]) get(k K) (V, bool) {
 
 func (m *recent[K, V]) set(k K, v V) {
 	if len(m.young) >= m.size {
-		m.forgotten += int64(len(m.old))
 		m.young, m.old = map[K]V{}, m.young
 	}
 	m.young[k] = v

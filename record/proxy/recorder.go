@@ -3,12 +3,16 @@ package proxy
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"retrace/hashing/tokenizer"
+	"retrace/openai"
 	"retrace/record"
+	"retrace/record/capture"
 )
 
 const (
@@ -43,22 +47,23 @@ func (b *budget) give(n int) { b.used.Add(int64(-n)) }
 // recorder turns exchanges into records and writes them, in a goroutine of its
 // own.
 type recorder struct {
-	capture Capture
-	file    *record.FileWriter
-	speller speller
-	numbers *recent[digest, uint64]
-	fresh   uint64 // the next block's number
-	turns   *tracker
-	warn    func(string)
+	mode   capture.Mode
+	salt   capture.Salt
+	tok    *tokenizer.Tokenizer
+	file   *record.FileWriter
+	header record.Header
+	blocks *capture.Numbering
+	size   int64 // tokens of a block
+	turns  *tracker
+	warn   func(string)
 
-	held    budget
-	entry   sync.RWMutex // held by all who put into the queue, and against its closing
-	closed  bool
-	queue   chan *exchange
-	done    chan struct{}
-	stats   recorderStats
-	textual struct{ bytes, tokens int64 } // of prompts that both are known of
-	err     error                         // of the file, sticky
+	held   budget
+	entry  sync.RWMutex // held by all who put into the queue, and against its closing
+	closed bool
+	queue  chan *exchange
+	done   chan struct{}
+	stats  recorderStats
+	err    error // of the file, sticky
 }
 
 // recorderStats are counters that others may read at any time.
@@ -81,34 +86,43 @@ func (s *recorderStats) dropped() map[string]int64 {
 }
 
 func newRecorder(c *Config, origin time.Time) (*recorder, error) {
-	k := newKeyed(c.Salt)
 	r := &recorder{
-		capture: c.Capture,
-		speller: speller{k: k, tok: c.Tokenizer, blockSize: c.BlockSize},
-		numbers: newRecent[digest, uint64](knownBlocks),
-		turns:   newTracker(k, c.Capture == Full),
-		warn:    c.Warn,
-		queue:   make(chan *exchange, queueLen), done: make(chan struct{}),
+		mode: c.Capture, salt: c.Salt, tok: c.Tokenizer, size: int64(c.BlockSize),
+		blocks: capture.NewNumbering(c.Salt, c.BlockSize), turns: newTracker(), warn: c.Warn,
+		queue: make(chan *exchange, queueLen), done: make(chan struct{}),
 	}
+	r.blocks.Remember(knownBlocks)
 	var namespace [8]byte
 	_, _ = rand.Read(namespace[:]) // never fails
-	h := record.Header{
+	r.header = record.Header{
 		Source: "trace-record", Unit: time.Nanosecond, Origin: time.Duration(origin.UnixNano()), Wall: true,
 		TimeBasis: "arrival", Turns: "full", Namespace: hex.EncodeToString(namespace[:]), Capture: string(c.Capture),
-		PrefixSynthesised: c.Capture == Lengths,
+		PrefixSynthesised: c.Capture == capture.Lengths,
 	}
-	if c.Capture != Lengths {
-		h.BlockSize = c.BlockSize
-		if c.Tokenizer == nil {
-			h.BlockUnit = "bytes"
-		}
-	}
+	r.settle()
 	var err error
-	if r.file, err = record.CreateLive(c.Output, h, c.Force); err != nil {
+	if r.file, err = record.CreateLive(c.Output, r.header, c.Force); err != nil {
 		return nil, err
 	}
 	go r.run()
 	return r, nil
+}
+
+// settle says what blocks are of, in the header that stands until the file is
+// closed, too.
+func (r *recorder) settle() {
+	if r.tok != nil {
+		r.blocks.Settle("")
+	} else {
+		r.blocks.Settle(record.UnitBytes)
+	}
+	if r.mode == capture.Lengths {
+		return
+	}
+	r.header.BlockSize = int(r.size)
+	if r.tok == nil {
+		r.header.BlockSize, r.header.BlockUnit = int(r.size)*capture.BytesPerToken, record.UnitBytes
+	}
 }
 
 // add hands an exchange over. It never waits.
@@ -169,6 +183,8 @@ func (r *recorder) close() error {
 	}
 	close(r.queue)
 	<-r.done
+	r.blocks.Describe(&r.header)
+	r.file.SetHeader(r.header)
 	err := r.file.Close(record.Footer{Dropped: r.stats.dropped(), Notes: r.notes()})
 	if r.err != nil {
 		return r.err
@@ -178,11 +194,7 @@ func (r *recorder) close() error {
 
 // notes are what a reader of the file should know.
 func (r *recorder) notes() (notes []string) {
-	if t := &r.textual; t.tokens > 0 {
-		notes = append(notes, fmt.Sprintf("prompts of text had %.2f bytes a token; blocks of text are of %d bytes for each token",
-			float64(t.bytes)/float64(t.tokens), BytesPerToken))
-	}
-	if n := r.numbers.forgotten; n > 0 {
+	if n := r.blocks.Forgotten(); n > 0 {
 		notes = append(notes, fmt.Sprintf("%d blocks were forgotten: where they came again they have another number", n))
 	}
 	if n := r.stats.oversized.Load(); n > 0 {
@@ -212,10 +224,12 @@ func (r *recorder) request(x *exchange) (*record.Request, error) {
 	d.asked(&f)
 	d.seen(x)
 	r.outputs(&q, x, &f)
-	r.inputs(&q, x, &f, &d)
-	r.names(&q, &f, &d)
+	r.inputs(&q, x, &f, body)
+	d.User, d.CacheKey = r.hide("user", f.user), r.hide("cache", f.cacheKey)
+	r.attach(&q, &f)
 	r.turns.place(&q, x, &f)
-	if r.capture == Full && x.api != "" && len(body) > 0 && f.shape != "" && body[0] == '{' {
+	q.Session = r.hide("session", q.Session)
+	if r.mode == capture.Full && x.api != openai.Transcriptions && json.Valid(body) {
 		q.Body = body
 	}
 	var err error
@@ -242,63 +256,75 @@ func (r *recorder) outputs(q *record.Request, x *exchange, f *facts) {
 
 // inputs are the tokens of the prompt, as the server counts them, else as
 // counted here, and its blocks.
-func (r *recorder) inputs(q *record.Request, x *exchange, f *facts, d *details) {
+func (r *recorder) inputs(q *record.Request, x *exchange, f *facts, body []byte) {
 	if a := x.answer; a != nil && a.stream.Usage.Prompt >= 0 {
 		q.Observed.InputTokens = a.stream.Usage.Prompt
 	}
 	q.InputTokens = q.Observed.InputTokens
-	if len(f.messages) == 0 && len(f.prompts) == 0 {
+	p, ok := capture.ReadPrompt(f.shape, body)
+	if !ok {
+		q.InputTokens = r.counted(q.InputTokens, f.prompts)
 		return
 	}
-	blocks, length, tokens := r.speller.prompt(f)
-	switch {
-	case tokens && q.InputTokens == record.Unknown:
-		q.InputTokens = length
-	case !tokens:
-		d.TextBytes = length
-		if q.InputTokens > 0 && len(f.media) == 0 {
-			r.textual.bytes += length
-			r.textual.tokens += q.InputTokens
+	if len(f.media) == 0 {
+		r.blocks.Measure(p, q.InputTokens)
+	}
+	if r.tok != nil && !p.IsTokens {
+		p.Tokens, p.IsTokens = r.tok.EncodePrompt(nil, p.Text), true
+	}
+	if q.InputTokens == record.Unknown {
+		q.InputTokens = int64(len(p.Tokens))
+		if !p.IsTokens {
+			q.InputTokens = int64(len(p.Text)+capture.BytesPerToken-1) / capture.BytesPerToken
 		}
 	}
-	if r.capture == Lengths {
-		return
-	}
-	if q.InputTokens == record.Unknown && !tokens {
-		q.InputTokens = (length + BytesPerToken - 1) / BytesPerToken
-	}
-	size := int64(r.speller.blockSize)
-	blocks = blocks[:min(int64(len(blocks)), (q.InputTokens+size-1)/size)]
-	for _, b := range blocks {
-		q.Blocks = append(q.Blocks, r.number(b))
+	if r.mode != capture.Lengths {
+		q.Blocks, _ = r.blocks.Append(nil, p)
 	}
 }
 
-// number is the block's number in the file, in the order of their coming.
-func (r *recorder) number(b digest) uint64 {
-	if n, ok := r.numbers.get(b); ok {
-		return n
+// counted is the length of several prompts where the server did not tell it and
+// all are of token ids.
+func (r *recorder) counted(told int64, prompts []openai.Prompt) int64 {
+	if told != record.Unknown || len(prompts) == 0 {
+		return told
 	}
-	n := r.fresh
-	r.fresh++
-	r.numbers.set(b, n)
+	n := int64(0)
+	for i := range prompts {
+		switch p := &prompts[i]; {
+		case p.IsTokens:
+			n += int64(len(p.Tokens))
+		case r.tok != nil:
+			n += int64(len(r.tok.EncodePrompt(nil, p.Text)))
+		default:
+			return record.Unknown
+		}
+	}
 	return n
 }
 
-// names hides the identities, but in full mode.
-func (r *recorder) names(q *record.Request, f *facts, d *details) {
-	hide := r.turns.hide
-	d.User, d.CacheKey = hide("user", f.user), hide("cache", f.cacheKey)
+// hide is the pseudonym of an identity, or itself where all is kept.
+func (r *recorder) hide(kind, name string) string {
+	if r.mode == capture.Full {
+		return name
+	}
+	return r.salt.Identity(kind, name)
+}
+
+// attach lists the media of the prompt.
+func (r *recorder) attach(q *record.Request, f *facts) {
 	for i := range f.media {
-		m := &f.media[i]
-		size := int64(len(m.content))
-		if !m.inline {
-			size = record.Unknown
+		m := record.Media{Kind: f.media[i].kind, Bytes: record.Unknown}
+		content := f.media[i].content
+		if f.media[i].inline {
+			m.Bytes = int64(len(content))
 		}
-		ref := r.speller.k.nameOf("media", string(m.content))
-		if r.capture == Full && !m.inline {
-			ref = string(m.content)
+		switch {
+		case r.mode == capture.Full && !f.media[i].inline:
+			m.Ref = string(content)
+		case r.mode != capture.Lengths:
+			m.Ref = r.salt.Identity("media", string(content))
 		}
-		q.Media = append(q.Media, record.Media{Kind: m.kind, Ref: ref, Bytes: size})
+		q.Media = append(q.Media, m)
 	}
 }

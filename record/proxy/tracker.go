@@ -18,8 +18,6 @@ const (
 // tracker gives requests their sessions: by the client's own names, else by
 // what their messages begin with. It is for one goroutine.
 type tracker struct {
-	k      *keyed
-	open   bool // identities may be told
 	turns  *recent[digest, turn]
 	counts *recent[string, int] // turns by session
 }
@@ -31,30 +29,22 @@ type turn struct {
 	end     time.Duration
 }
 
-func newTracker(k *keyed, open bool) *tracker {
-	return &tracker{k: k, open: open, turns: newRecent[digest, turn](knownTurns), counts: newRecent[string, int](knownTurns)}
-}
-
-// hide is an identity's pseudonym, or itself where identities may be told.
-func (t *tracker) hide(sort, identity string) string {
-	if t.open {
-		return identity
-	}
-	return t.k.nameOf(sort, identity)
+func newTracker() *tracker {
+	return &tracker{turns: newRecent[digest, turn](knownTurns), counts: newRecent[string, int](knownTurns)}
 }
 
 // place gives the request its session, turn and parent, and remembers it as a
 // parent of others.
 func (t *tracker) place(q *record.Request, x *exchange, f *facts) {
-	states := t.states(f)
+	states := statesOf(f)
 	parent, found := t.parent(x, f, states)
 	switch {
 	case x.session != "":
-		q.Session = t.hide("session", x.session)
+		q.Session = x.session
 	case f.session != "":
-		q.Session = t.hide("session", f.session)
+		q.Session = f.session
 	case f.cacheKey != "":
-		q.Session = t.hide("cache", f.cacheKey)
+		q.Session = f.cacheKey
 	case found:
 		q.Session = parent.session
 	case len(f.messages) > 0 || f.previous != "":
@@ -75,7 +65,7 @@ func (t *tracker) place(q *record.Request, x *exchange, f *facts) {
 // that with the longest beginning of its messages.
 func (t *tracker) parent(x *exchange, f *facts, states []digest) (turn, bool) {
 	if f.previous != "" {
-		return t.known(t.key("response", f.previous), x)
+		return t.known(digestOf("response", f.previous), x)
 	}
 	for i := len(states) - 2; i > 0; i-- { // what is behind it is new
 		if p, ok := t.known(states[i], x); ok {
@@ -100,7 +90,7 @@ func (t *tracker) remember(own turn, x *exchange, states []digest) {
 		return
 	}
 	if x.answer.id != "" {
-		t.turns.set(t.key("response", x.answer.id), own)
+		t.turns.set(digestOf("response", x.answer.id), own)
 	}
 	if len(states) == 0 {
 		return
@@ -109,25 +99,19 @@ func (t *tracker) remember(own turn, x *exchange, states []digest) {
 	for _, call := range x.answer.stream.ToolCalls() {
 		answer.ToolCalls = appendCall(answer.ToolCalls, call.Name, call.Arguments)
 	}
-	t.turns.set(t.after(states[len(states)-1], &answer, answer.ToolCalls), own)
-}
-
-func (t *tracker) key(sort, name string) digest {
-	c := t.k.newChain(len(sort)+len(name)+1, "turns", sort)
-	c.write([]byte(name))
-	return c.digests()[0]
+	t.turns.set(after(states[len(states)-1], &answer, answer.ToolCalls), own)
 }
 
 // states are the digests of the conversation up to each of its messages.
-func (t *tracker) states(f *facts) []digest {
+func statesOf(f *facts) []digest {
 	if len(f.messages) == 0 {
 		return nil
 	}
 	states := make([]digest, len(f.messages))
-	last := t.key("model", f.Model+"\x00"+f.CacheSalt)
+	last := digestOf("model", f.Model, f.CacheSalt)
 	for i := range f.messages {
 		m := &f.messages[i]
-		last = t.after(last, m, calls(m.ToolCalls))
+		last = after(last, m, calls(m.ToolCalls))
 		states[i] = last
 	}
 	return states
