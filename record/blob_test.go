@@ -373,6 +373,39 @@ func TestBlobStoreForgets(t *testing.T) {
 	}
 }
 
+// Compacting stores a string once, as the recording did.
+func TestCompactBlobs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.rec")
+	w, err := CreateRecording(path, Header{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]Request, 20)
+	for i := range want {
+		want[i] = NewRequest()
+		want[i].Row = int64(i)
+		want[i].Body = fmt.Appendf(nil, `{"n":%d,"a":"%s"}`, i, strings.Repeat(string(rune('a'+i%2)), leastBlob))
+		if err := errors.Join(w.WriteRequest(&want[i]), w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(Footer{}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, loss, err := readRequests(t, b, "file")
+	if err != nil || loss != nil {
+		t.Fatal(err, loss)
+	}
+	expect(t, got, want, sameRequest)
+	if frames := len(frameOffsets(t, b)); frames != 6 { // header, 2 blobs, chunk, footer, seek table
+		t.Errorf("%d frames, want 6", frames)
+	}
+}
+
 // Sorted bodies are whole, in memory, from runs and from merged runs.
 func TestSorterBlobs(t *testing.T) {
 	for _, opts := range []SorterOptions{{}, {MaxRecords: 7}, {MaxRecords: 2, FanIn: 2}} {
