@@ -373,6 +373,33 @@ func TestBlobStoreForgets(t *testing.T) {
 	}
 }
 
+// A store says where spans do not fit its blobs, and where a frame is another
+// than the one that was checked, whole as it may be.
+func TestBlobStoreRefuses(t *testing.T) {
+	dec, err := newDecoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dec.Close()
+	frame := rawFrame(appendBlob(nil, blobItem{data: []byte("data:0000")}))
+	other := rawFrame(appendBlob(nil, blobItem{data: []byte("data:0001")}))
+	s := blobStore{dec: dec, at: bytes.NewReader(other)}
+	if err := s.add(blobItem{data: []byte("data:0000")}, frame, 0); err != nil {
+		t.Fatal(err)
+	}
+	for want, span := range map[string]bodySpan{
+		"blob 0 of record 2 has 9 bytes, expected 8": {row: 2, length: 8},
+		"blob 1 of record 3 is missing":              {row: 3, blob: 1, length: 9},
+	} {
+		if err := s.check([]bodySpan{span}); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, err := s.join([]byte(`""`), []bodySpan{{at: 1, length: 9}}); !errors.Is(err, errBlobChanged) {
+		t.Errorf("%v, want %v", err, errBlobChanged)
+	}
+}
+
 // Compacting stores a string once, as the recording did.
 func TestCompactBlobs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.rec")
