@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"retrace/openai"
@@ -319,14 +320,21 @@ func (e *engine) whole(ctx context.Context, an *answering, body io.Reader) (text
 // takeUsage takes over what the server counted. A part of the prompt that is
 // larger than the prompt is no count.
 func (e *engine) takeUsage(res *record.Result, s *openai.Stream) {
-	if u := &s.Usage; u.Prompt != openai.Unknown && u.Cached > u.Prompt {
-		e.tally.overcached.Add(1)
-		u.Cached = openai.Unknown
-	}
+	u := &s.Usage
+	partOf(&u.Cached, u.Prompt, &e.tally.overcached)
+	partOf(&u.Media, u.Prompt, &e.tally.overmedia)
 	res.PromptTokens, res.CompletionTokens = s.Usage.Prompt, s.Usage.Completion
 	res.CachedTokens, res.ReasoningTokens, res.MediaTokens = s.Usage.Cached, s.Usage.Reasoning, s.Usage.Media
 	res.FinishReason = s.FinishReason()
 	res.ServerQueue, res.ServerPrefill, res.ServerDecode = told(s.Times.Queue), told(s.Times.Prefill), told(s.Times.Decode)
+}
+
+// partOf forgets a part that is larger than its whole, and counts that it did.
+func partOf(n *int64, whole int64, counted *atomic.Int64) {
+	if whole != openai.Unknown && *n > whole {
+		counted.Add(1)
+		*n = openai.Unknown
+	}
 }
 
 // told is a duration that the server tells.

@@ -84,7 +84,7 @@ const (
 type tally struct {
 	planned, sent, completed, failed, cancelled, notSent atomic.Int64
 
-	opened, reused, compressed, overcached, longer, raised, retried, short atomic.Int64
+	opened, reused, compressed, overcached, overmedia, longer, raised, retried, short atomic.Int64
 
 	overContext, trimmedOutput, trimmedPrompt atomic.Int64 // by the context's policy
 	// again counts requests that were retried, firstFailed those whose first
@@ -161,6 +161,7 @@ func (e *engine) outcome() (Outcome, error) {
 	}
 	add(t.compressed.Load(), "answer", "came compressed, though asked not to be: moments are the compressor's")
 	add(t.overcached.Load(), "answer", "told more cached tokens than the prompt has: left out")
+	add(t.overmedia.Load(), "answer", "told more tokens of media than the prompt has: left out")
 	add(t.longer.Load(), "prompt", "stayed longer than wanted, shorter than the server's template")
 	add(t.raised.Load(), "request", "without input or output at the source, sent with one token")
 	add(t.retried.Load(), "request", "met a connection that the server had just closed: made once more")

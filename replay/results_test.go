@@ -79,3 +79,15 @@ func TestMoreCachedThanPrompt(t *testing.T) {
 		}
 	}
 }
+
+func TestMoreMediaThanPrompt(t *testing.T) {
+	for media, want := range map[string]int64{"9": 9, "10": record.Unknown, "0": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			last := `data: {"choices":[],"usage":{"prompt_tokens":9,"prompt_tokens_details":{"image_tokens":` + media + `}}}` + "\n\n"
+			out, results := inBubble(t, answers(scripted(step{0, word + event("", "stop") + last + done})), every(0, 1), nil)
+			if got := results[0].MediaTokens; got != want || (len(out.Notes) == 1) != (want == record.Unknown) {
+				t.Errorf("%s: %d of media, want %d; notes %q", media, got, want, out.Notes)
+			}
+		})
+	}
+}
