@@ -42,7 +42,7 @@ type asker struct {
 // askServer lets the server's /tokenize choose the words and tell the overhead;
 // false where it has none, or cannot tell.
 func (e *engine) askServer(ctx context.Context) bool {
-	a := &asker{e: e, ctx: ctx, s: &e.client.servers[0]}
+	a := &asker{e: e, ctx: ctx, s: &e.client.servers[e.ready[0]]}
 	words, err := a.words()
 	if err == nil {
 		err = e.useWords(words)

@@ -67,7 +67,7 @@ func (e *engine) warmUp(ctx context.Context, first []pulled) ([]*record.Result, 
 	if n == 0 {
 		return nil, nil
 	}
-	if !e.reachable {
+	if len(e.ready) == 0 {
 		e.remark("no warm-up: the server is not ready")
 		return nil, nil
 	}
@@ -130,7 +130,7 @@ func (e *engine) warmUpJobs(first []pulled) []*job {
 	for i := range jobs {
 		shape := shapes[i%len(shapes)]
 		j := e.side(record.WarmUp, "warmup", int64(i))
-		j.api, j.output = shape.api, shape.output
+		j.seq, j.api, j.output = int64(e.ready[i%len(e.ready)]), shape.api, shape.output
 		j.prompt = renamed(shape.prompt, fmt.Sprintf("warm-up %d ", i/len(shapes)))
 		j.res.WantedInput, j.res.WantedOutput = shape.res.WantedInput, j.output
 		jobs[i] = j

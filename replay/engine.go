@@ -47,18 +47,18 @@ type engine struct {
 	queue    *queue
 	slots    *slots
 	sessions *sessions // nil where no turn waits for another
-	// reachable says that the servers were ready, probing is the API of the probes
-	// beside the load, "" for none.
-	reachable bool
-	probing   openai.API
-	plans     *budget
-	drafts    *budget
-	tally     tally
-	alarm     *alarm
-	work      chan *job    // to idle senders
-	idle      atomic.Int64 // senders
-	kept      atomic.Int64 // bytes of plans of requests in flight
-	inFlight  atomic.Int64 // served and waiting
+	// ready are the indices of the servers that were ready, probing is the API of
+	// the probes beside the load, "" for none.
+	ready    []int
+	probing  openai.API
+	plans    *budget
+	drafts   *budget
+	tally    tally
+	alarm    *alarm
+	work     chan *job    // to idle senders
+	idle     atomic.Int64 // senders
+	kept     atomic.Int64 // bytes of plans of requests in flight
+	inFlight atomic.Int64 // served and waiting
 	// keepOutput says that results keep the answers' text, which Config.KeepOutput
 	// also asks for where later turns need it.
 	keepOutput bool

@@ -28,10 +28,10 @@ func (e *engine) learnOverhead(ctx context.Context) *record.Result {
 	return probe
 }
 
-// probe sends one short prompt, and learns from the server's count of it what
+// probe sends one short prompt to a server that is ready, and learns from the server's count of it what
 // the template adds.
 func (e *engine) probe(ctx context.Context) *record.Result {
-	j := &job{api: e.cfg.API, prompt: probePrompt(), output: 1, res: record.NewResult()}
+	j := &job{seq: int64(e.ready[0]), api: e.cfg.API, prompt: probePrompt(), output: 1, res: record.NewResult()}
 	j.res.ID, j.res.Mark, j.res.Shard = "overhead-probe", record.Overhead, e.cfg.Shard
 	j.res.Model = e.target.Model
 	j.res.WantedInput, j.res.WantedOutput = probeWords, 1

@@ -32,17 +32,16 @@ func (e *engine) prepare(ctx context.Context) (*record.Result, error) {
 		t.URLs = append(t.URLs, MaskURL(s.base))
 	}
 	t.Proxy, t.Model, t.ServerBlockSize = e.client.proxy, e.cfg.Model, e.cfg.ServerBlockSize
-	ready := e.awaitAll(ctx)
+	e.awaitAll(ctx)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("wait for server: %w", ctx.Err())
 	}
-	e.reachable = len(ready) == len(e.client.servers)
-	if len(ready) > 0 {
-		e.learn(ctx, ready[0])
-	}
 	var probe *record.Result
-	if e.reachable {
+	if len(e.ready) > 0 {
+		e.learn(ctx, &e.client.servers[e.ready[0]])
 		probe = e.learnOverhead(ctx)
+	} else if e.cfg.makesText() {
+		e.remark("no server is ready: the template's overhead is unknown, prompts are not cut")
 	}
 	e.addresses()
 	return probe, e.startPredictor()
@@ -52,8 +51,8 @@ func (e *engine) remark(format string, args ...any) {
 	e.target.Notes = append(e.target.Notes, fmt.Sprintf(format, args...))
 }
 
-// awaitAll waits for all servers at once and gives those that are ready.
-func (e *engine) awaitAll(ctx context.Context) (ready []*server) {
+// awaitAll waits for all servers at once and keeps which are ready.
+func (e *engine) awaitAll(ctx context.Context) {
 	errs := make([]error, len(e.client.servers))
 	var all sync.WaitGroup
 	for i := range e.client.servers {
@@ -62,12 +61,15 @@ func (e *engine) awaitAll(ctx context.Context) (ready []*server) {
 	all.Wait()
 	for i, err := range errs {
 		if err == nil {
-			ready = append(ready, &e.client.servers[i])
+			e.ready = append(e.ready, i)
 			continue
 		}
-		e.remark("server %s is not ready: %v; sending all the same", e.target.URLs[i], e.scrub.clean(err.Error()))
+		but := ""
+		if e.cfg.Load.WarmUp > 0 {
+			but = ", but for the warm-up"
+		}
+		e.remark("server %s is not ready: %v; sending all the same%s", e.target.URLs[i], e.scrub.clean(err.Error()), but)
 	}
-	return ready
 }
 
 // learn asks a server for the model and the block size where they were not given.
@@ -83,7 +85,7 @@ func (e *engine) learn(ctx context.Context, s *server) {
 func (e *engine) await(ctx context.Context, s *server) error {
 	deadline := time.Now().Add(e.cfg.ReadyTimeout)
 	for {
-		err := e.ready(ctx, s)
+		err := e.isReady(ctx, s)
 		var wait *notReadyError
 		if err == nil || !errors.As(err, &wait) || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
@@ -101,7 +103,7 @@ type notReadyError struct{ error }
 // Unwrap is errors.Unwrap's.
 func (n *notReadyError) Unwrap() error { return n.error }
 
-func (e *engine) ready(ctx context.Context, s *server) error {
+func (e *engine) isReady(ctx context.Context, s *server) error {
 	code, _, err := e.get(ctx, s, "/health", 1<<10)
 	if err == nil && code == http.StatusNotFound {
 		code, _, err = e.get(ctx, s, "/v1/models", 1<<10)

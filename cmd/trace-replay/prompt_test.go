@@ -76,6 +76,43 @@ func TestOverheadByEndpoint(t *testing.T) {
 	}
 }
 
+// TestOneServerIsDown: what is asked and sent before the run goes to the server
+// that is up, whichever of the two that is; the trace's requests go to both.
+func TestOneServerIsDown(t *testing.T) {
+	s, err := simserver.New(simserver.Config{ChatTemplateTokens: 8})
+	if err == nil {
+		err = s.Start("127.0.0.1:0")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	const down = "http://127.0.0.1:1"
+	for up, urls := range [][]string{{s.URL(), down}, {down, s.URL()}} {
+		for _, flags := range [][]string{nil, {"--tokenizer", "server"}} {
+			rec := filepath.Join(t.TempDir(), "t.rec")
+			code, _, stderr := replayHere(t, append([]string{"testdata/chains.jsonl", "--url", urls[0], "--url", urls[1], "-o", rec, "--api", "chat",
+				"--warmup-requests", "5", "--ready-timeout", "0s", "--max-lag", "10s"}, flags...)...)
+			if code != exitLoss || !strings.Contains(stderr, "server "+down+" is not ready") || !strings.Contains(stderr, "sending all the same, but for the warm-up") {
+				t.Errorf("%d %v: exit %d: %s", up, flags, code, stderr)
+			}
+			list, _ := results(t, rec)
+			marks := map[record.Mark]int{}
+			for _, r := range list {
+				if marks[r.Mark]++; (r.State == record.Completed) != (r.Replica == up) || r.Mark != record.Planned && r.Replica != up {
+					t.Errorf("%d %v: %s to replica %d: %v", up, flags, r.ID, r.Replica, r.State)
+				}
+				if r.State == record.Completed && r.Mark != record.Overhead && r.PromptTokens != r.WantedInput {
+					t.Errorf("%d %v: %s: %d tokens counted, wanted %d", up, flags, r.ID, r.PromptTokens, r.WantedInput)
+				}
+			}
+			if probes := 1 - len(flags)/2; marks[record.Planned] != 20 || marks[record.WarmUp] != 5 || marks[record.Overhead] != probes {
+				t.Errorf("%d %v: results by mark %v", up, flags, marks)
+			}
+		}
+	}
+}
+
 // TestIdentityIsNoPath: shards agree on the run where the file lies elsewhere.
 func TestIdentityIsNoPath(t *testing.T) {
 	a := promptFlags{tokenizer: "/a/tokenizer.json", digest: "12"}
