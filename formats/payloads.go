@@ -130,6 +130,9 @@ func (p *payloadsImporter) decode(line []byte, r *record.Request) error {
 		return p.src.jsonFault(err)
 	}
 	if !wraps(members) {
+		if raw, found := Find(members, fieldBody); found && readInputBody(line).api == "" {
+			return p.src.Fault(fieldBody, raw, "the request's body, a JSON object")
+		}
 		p.untimed(r)
 		r.Exceptions = append(r.Exceptions, record.Exception{Field: bareMark})
 		return p.body(line, "", r)

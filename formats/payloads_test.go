@@ -155,6 +155,8 @@ func TestPayloadsBadRows(t *testing.T) {
 		`{"timestamp":0,"body":{"messages":"none"}}`:                `field "body"`,
 		`{"delay":5,"session_id":"s","body":{"prompt":"x"}}`:        "a time",
 		`{"timestamp":0,"body":{"prompt":"x"}`:                      "line 1",
+		`{"timestamp":0,"api":"chat","body":"{}"}`:                  `field "body": found "{}", expected the request's body, a JSON object`,
+		`{"timestamp":0,"api":"chat","body":null}`:                  `field "body": found null`,
 	} {
 		if reqs, err := payloadRequests(t, row+"\n", formats.Options{From: "payloads"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %+v; want %s", row, err, reqs, want)
