@@ -28,6 +28,7 @@ type exchange struct {
 
 	status    int // 0 where the server did not answer
 	firstByte time.Duration
+	lastByte  time.Duration
 	end       time.Duration
 	answer    *answer
 	sent      bool  // the answer's body was passed on to its end
@@ -95,6 +96,7 @@ func (w *watched) Read(b []byte) (int, error) {
 	n, err := w.ReadCloser.Read(b)
 	if n > 0 {
 		w.now = w.x.p.now()
+		w.x.lastByte = w.now
 		if w.x.answer != nil {
 			w.last = b[:n]
 		}
@@ -141,9 +143,12 @@ func (x *exchange) failed(ctx context.Context, err error) {
 	x.broken = err
 }
 
-// settle says how the exchange ended.
+// settle says how and when the exchange ended.
 func (x *exchange) settle(ctx context.Context) {
 	x.end = x.p.now()
+	if x.sent && x.lastByte != record.NoTime { // when the client may have had all of it
+		x.end = x.lastByte
+	}
 	gone := x.status != 0 && !x.sent && (x.broken == nil || ctx.Err() != nil)
 	switch {
 	case x.class != "":

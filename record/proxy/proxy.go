@@ -92,18 +92,27 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	arrival := p.now()
 	_ = http.NewResponseController(w).EnableFullDuplex() // of HTTP/2 it is a matter of course
 	out := &passing{ResponseWriter: w}
-	api := p.api(r)
-	if api == "" {
-		p.counts.other(r.URL.Path)
-		p.forward.ServeHTTP(out, r)
+	if r.ProtoMajor == 1 && r.Body != http.NoBody {
+		out.body = &bodyEnd{ReadCloser: r.Body}
+		in := *r
+		in.Body, r = out.body, &in
+	}
+	if api := p.api(r); api != "" {
+		p.record(out, r, api, arrival)
 		return
 	}
+	p.counts.other(r.URL.Path)
+	p.forward.ServeHTTP(out, r)
+}
+
+// record passes a request on and records it.
+func (p *Proxy) record(w http.ResponseWriter, r *http.Request, api openai.API, arrival time.Duration) {
 	p.running.Add(1)
 	defer p.running.Done()
 	p.counts.begin(api)
 	x := &exchange{
 		p: p, row: p.rows.Add(1) - 1, api: api, arrival: arrival,
-		firstByte: record.NoTime, contentType: r.Header.Get("Content-Type"),
+		firstByte: record.NoTime, lastByte: record.NoTime, contentType: r.Header.Get("Content-Type"),
 	}
 	if p.cfg.SessionHeader != "" {
 		x.session = r.Header.Get(p.cfg.SessionHeader)
@@ -113,7 +122,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.counts.end(api, x.status)
 		p.recorder.add(x)
 	}()
-	p.forward.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
+	p.forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
 }
 
 // api is the API that a request asks to generate, "" where it does not.
@@ -178,22 +187,4 @@ func (p *Proxy) Close() error {
 // are not in it, by reason.
 func (p *Proxy) Written() (written int64, dropped map[string]int64) {
 	return p.recorder.stats.written.Load(), p.recorder.stats.dropped()
-}
-
-// passing is the client's side of an exchange. It keeps net/http from adding
-// headers that the server did not send.
-type passing struct{ http.ResponseWriter }
-
-// Unwrap lets http.ResponseController find what is within.
-func (w *passing) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// WriteHeader is http.ResponseWriter's.
-func (w *passing) WriteHeader(status int) {
-	h := w.Header()
-	for _, name := range [...]string{"Content-Type", "Date"} {
-		if _, ok := h[name]; !ok && status >= 200 {
-			h[name] = nil
-		}
-	}
-	w.ResponseWriter.WriteHeader(status)
 }

@@ -63,7 +63,7 @@ type recorder struct {
 	queue  chan *exchange
 	done   chan struct{}
 	stats  recorderStats
-	err    error // of the file, sticky
+	err    atomic.Pointer[error] // of the file, sticky
 }
 
 // recorderStats are counters that others may read at any time.
@@ -150,7 +150,7 @@ func (r *recorder) run() {
 
 // one writes one record.
 func (r *recorder) one(x *exchange) {
-	if r.err != nil {
+	if r.failed() {
 		r.stats.droppedWrite.Add(1)
 		x.drop()
 		return
@@ -165,12 +165,20 @@ func (r *recorder) one(x *exchange) {
 	}
 	if err != nil {
 		r.stats.droppedWrite.Add(1)
-		r.err = err
-		r.warn(fmt.Sprintf("recording stopped, traffic goes on: %v", err))
+		r.fail(err)
 		return
 	}
 	r.stats.written.Add(1)
 }
+
+// fail ends the recording.
+func (r *recorder) fail(err error) {
+	if r.err.CompareAndSwap(nil, &err) {
+		r.warn(fmt.Sprintf("recording stopped, traffic goes on: %v", err))
+	}
+}
+
+func (r *recorder) failed() bool { return r.err.Load() != nil }
 
 // close writes what is queued, and ends the file.
 func (r *recorder) close() error {
@@ -186,8 +194,8 @@ func (r *recorder) close() error {
 	r.blocks.Describe(&r.header)
 	r.file.SetHeader(r.header)
 	err := r.file.Close(record.Footer{Dropped: r.stats.dropped(), Notes: r.notes()})
-	if r.err != nil {
-		return r.err
+	if first := r.err.Load(); first != nil {
+		return *first
 	}
 	return err
 }
