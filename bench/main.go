@@ -32,6 +32,8 @@ func main() {
 type options struct {
 	data, python   string
 	vegeta, wrk    string
+	aiperf, vllm   string
+	tokenizer      string
 	rounds         int
 	rates          string
 	span           time.Duration
@@ -101,6 +103,9 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.python, "python", "python3", "Python with orjson, to compare with")
 	f.StringVar(&o.vegeta, "vegeta", "", "`path` of vegeta, for peers")
 	f.StringVar(&o.wrk, "wrk", "", "`path` of wrk, for peers")
+	f.StringVar(&o.aiperf, "aiperf", "", "`path` of AIPerf, for peers and schedule")
+	f.StringVar(&o.vllm, "vllm", "", "`path` of vLLM's command, for peers and schedule")
+	f.StringVar(&o.tokenizer, "tokenizer", "", "`file` of a tokenizer.json, for those two")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds of convert and replay; medians are shown")
 	f.StringVar(&o.rates, "rates", "1000,2000", "requests a second of replay, one after the other")
 	f.DurationVar(&o.span, "span", 10*time.Second, "how long each round of replay sends; schedule takes ten times as long a client")
@@ -116,6 +121,9 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 		return nil, errors.New("say what to measure: memory, replay, convert, cache, hash or all")
 	case o.rounds < 1 || o.requests < 1 || o.span <= 0 || o.memoryRate <= 0:
 		return nil, errors.New("--rounds, --requests, --span and --memory-rate: want more than 0")
+	}
+	if (o.aiperf != "" || o.vllm != "") && o.tokenizer == "" {
+		return nil, errors.New("--aiperf and --vllm: want a --tokenizer too")
 	}
 	for _, name := range o.asked {
 		known := func(m measurement) bool { return m.name == name }

@@ -71,11 +71,12 @@ func measurePeers(ctx context.Context, o *options) error {
 		return err
 	}
 	defer s.stop()
-	clients := []struct {
+	type client struct {
 		name string
-		path string // empty for our own
-		run  func(context.Context, *options, string) (rate, cpu float64, err error)
-	}{
+		path string // empty where it is not given
+		run  func(ctx context.Context, o *options, url string) (rate, cpu float64, err error)
+	}
+	clients := []client{
 		{"trace-replay", "trace-replay", func(ctx context.Context, o *options, url string) (float64, float64, error) {
 			return peerOurs(ctx, o, source, url)
 		}},
@@ -85,6 +86,11 @@ func measurePeers(ctx context.Context, o *options) error {
 		{"wrk", o.wrk, func(ctx context.Context, o *options, url string) (float64, float64, error) {
 			return peerWrk(ctx, o, url)
 		}},
+	}
+	for _, t := range tools(o) {
+		clients = append(clients, client{t.name, t.path, func(ctx context.Context, o *options, url string) (float64, float64, error) {
+			return t.burst(ctx, o, source, url)
+		}})
 	}
 	rates, cpus := make([][]float64, len(clients)), make([][]float64, len(clients))
 	for range o.rounds {
@@ -221,9 +227,21 @@ func measureSchedule(ctx context.Context, o *options) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	return scheduleRow(ctx, o, "a bare Go sender of ready bodies", at, func(url string) *exec.Cmd {
+	if err := scheduleRow(ctx, o, "a bare Go sender of ready bodies", at, func(url string) *exec.Cmd {
 		return exec.CommandContext(ctx, self, "send", "--url", url, "--speed", factor, source)
-	})
+	}); err != nil {
+		return err
+	}
+	quick := filepath.Join(o.scratch, "quicker.jsonl")
+	if err := quicker(source, quick, speed); err != nil {
+		return err
+	}
+	for _, t := range tools(o) {
+		if err := toolSchedule(ctx, o, t, quick, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // scheduleRow runs one client against a server of its own.
