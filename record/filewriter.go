@@ -140,6 +140,13 @@ func (w *FileWriter) WriteSeries(s *Series) error {
 	return w.do(func() error { return w.w.WriteSeries(s) })
 }
 
+// Size is how many bytes have been written of the file.
+func (w *FileWriter) Size() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.offset
+}
+
 // SetHeader changes the header of a file from CreateLive or CreateRecording: what
 // is known in the end only stands in it once it was closed in good order.
 func (w *FileWriter) SetHeader(h Header) {

@@ -65,6 +65,8 @@ func TestWrong(t *testing.T) {
 		{[]string{"-o", "-"}, 2, "--output: found -"},
 		{[]string{"--capture", "all"}, 2, `--capture: found "all", expected lengths, blocks or full`},
 		{[]string{"--block-size", "0"}, 2, "--block-size: found 0"},
+		{[]string{"--rotate-size", "-1"}, 2, "--rotate-size: found -1"},
+		{[]string{"--rotate-every", "1ms"}, 2, "--rotate-every: found 1ms, expected at least 1s"},
 		{[]string{"--grace", "-1s"}, 2, "--grace: found -1s"},
 		{[]string{"--tokenizer", filepath.Join(dir, "none")}, 1, "none"},
 		{[]string{"--salt-file", open}, 1, "found mode 0644, expected one that only its owner may read"},

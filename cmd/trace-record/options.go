@@ -16,12 +16,16 @@ import (
 	"retrace/record/proxy"
 )
 
+// maxMegabytes bounds --rotate-size, far beyond any disk.
+const maxMegabytes = 1_000_000_000
+
 // options are the flags of the command.
 type options struct {
 	upstream, listen, admin string
 	mode                    string
 	tokenizer, saltFile     string
 	grace                   time.Duration
+	rotateSize              int64 // megabytes
 	config                  proxy.Config
 }
 
@@ -33,6 +37,8 @@ func (o *options) bind() *pflag.FlagSet {
 	f.StringVar(&o.listen, "listen", "", "`HOST:PORT`: where to listen, for HTTP/1.1 and HTTP/2 without TLS; port 0 picks a free one; required")
 	f.StringVarP(&o.config.Output, "output", "o", "", "`PATH`: the trace to write; required")
 	f.BoolVar(&o.config.Force, "force", false, "overwrite an existing file")
+	f.Int64Var(&o.rotateSize, "rotate-size", 0, "`MB`: begin another file at so many megabytes: PATH's NAME.trace is then NAME.0001.trace, and so on")
+	f.DurationVar(&o.config.RotateEvery, "rotate-every", 0, "begin another file after so long, with the next record")
 	f.StringVar(&o.mode, "capture", string(capture.Blocks), "`lengths|blocks|full`: what to keep: lengths and times; prefix blocks as keyed hashes besides; bodies and identities besides")
 	f.IntVar(&o.config.BlockSize, "block-size", 16, "tokens in a prefix block")
 	f.StringVar(&o.tokenizer, "tokenizer", "", "`FILE`: the model's tokenizer.json, for prompts of text; without it their blocks are of bytes")
@@ -66,6 +72,13 @@ func (o *options) validate() (err error) {
 	}
 	if o.config.BlockSize < 1 || o.config.BlockSize > proxy.MaxBlockSize {
 		return fmt.Errorf("--block-size: found %d, expected 1 to %d", o.config.BlockSize, proxy.MaxBlockSize)
+	}
+	if o.rotateSize < 0 || o.rotateSize > maxMegabytes {
+		return fmt.Errorf("--rotate-size: found %d, expected 0 to %d", o.rotateSize, maxMegabytes)
+	}
+	o.config.RotateSize = o.rotateSize * 1_000_000
+	if o.config.RotateEvery != 0 && o.config.RotateEvery < time.Second {
+		return fmt.Errorf("--rotate-every: found %v, expected at least 1s", o.config.RotateEvery)
 	}
 	if o.grace < 0 {
 		return fmt.Errorf("--grace: found %v, expected at least 0s", o.grace)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"retrace/hashing/tokenizer"
 	"retrace/record/capture"
@@ -21,6 +22,10 @@ type Config struct {
 	// Output is the trace's path; Force overwrites what is there.
 	Output string
 	Force  bool
+	// RotateSize, in bytes, and RotateEvery are when another file begins, 0 never:
+	// NAME.trace is then NAME.0001.trace, NAME.0002.trace and so on.
+	RotateSize  int64
+	RotateEvery time.Duration
 	// Capture is what is kept; BlockSize the length of a prefix block in tokens.
 	Capture   capture.Mode
 	BlockSize int

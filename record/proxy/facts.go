@@ -106,13 +106,13 @@ func (f *facts) attach() {
 // identities reads the members by which clients name sessions, caches and users.
 func (f *facts) identities(body []byte) {
 	_ = openai.EachMember(body, func(key string, start, end int) error {
-		switch text := openai.Text(body[start:end]); key {
+		switch key {
 		case "session_id":
-			f.session = text
+			f.session = openai.Text(body[start:end])
 		case "prompt_cache_key":
-			f.cacheKey = text
+			f.cacheKey = openai.Text(body[start:end])
 		case "user":
-			f.user = text
+			f.user = openai.Text(body[start:end])
 		}
 		return nil
 	})

@@ -96,6 +96,7 @@ func (p *Proxy) exposition() string {
 	fmt.Fprintf(&b, "trace_record_dropped_total{reason=%q} %d\n", dropQueue, s.droppedQueue.Load())
 	fmt.Fprintf(&b, "trace_record_dropped_total{reason=%q} %d\n", dropLarge, s.large.Load())
 	fmt.Fprintf(&b, "trace_record_dropped_total{reason=%q} %d\n", dropWrite, s.droppedWrite.Load())
+	fmt.Fprintf(&b, "trace_record_dropped_total{reason=%q} %d\n", dropFault, s.fault.Load())
 	for _, m := range []struct {
 		name, kind, help string
 		value            int64

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,7 @@ const (
 	dropQueue = "queue_full"
 	dropWrite = "write_failed"
 	dropLarge = "too_large"
+	dropFault = "internal_fault"
 )
 
 // budget is memory that many goroutines share.
@@ -50,7 +52,7 @@ type recorder struct {
 	mode   capture.Mode
 	salt   capture.Salt
 	tok    *tokenizer.Tokenizer
-	file   *record.FileWriter
+	files  files
 	header record.Header
 	blocks *capture.Numbering
 	size   int64 // tokens of a block
@@ -70,13 +72,14 @@ type recorder struct {
 type recorderStats struct {
 	written                           atomic.Int64
 	droppedQueue, droppedWrite, large atomic.Int64
+	fault                             atomic.Int64
 	oversized                         atomic.Int64
 }
 
 func (s *recorderStats) dropped() map[string]int64 {
 	all := map[string]int64{}
 	for reason, n := range map[string]int64{
-		dropQueue: s.droppedQueue.Load(), dropWrite: s.droppedWrite.Load(), dropLarge: s.large.Load(),
+		dropQueue: s.droppedQueue.Load(), dropWrite: s.droppedWrite.Load(), dropLarge: s.large.Load(), dropFault: s.fault.Load(),
 	} {
 		if n > 0 {
 			all[reason] = n
@@ -100,8 +103,8 @@ func newRecorder(c *Config, origin time.Time) (*recorder, error) {
 		PrefixSynthesised: c.Capture == capture.Lengths,
 	}
 	r.settle()
-	var err error
-	if r.file, err = record.CreateLive(c.Output, r.header, c.Force); err != nil {
+	r.files = files{path: c.Output, force: c.Force, size: c.RotateSize, every: c.RotateEvery}
+	if err := r.files.begin(r.header); err != nil {
 		return nil, err
 	}
 	go r.run()
@@ -155,13 +158,20 @@ func (r *recorder) one(x *exchange) {
 		x.drop()
 		return
 	}
-	q, err := r.request(x)
+	q, err := r.read(x)
+	if errors.Is(err, errFault) {
+		r.stats.fault.Add(1)
+		return
+	}
 	if err == nil && q.Size() > record.MaxRequestBytes {
 		r.stats.large.Add(1)
 		return
 	}
+	if err == nil && r.files.due() {
+		err = r.rotate()
+	}
 	if err == nil {
-		err = r.file.WriteRequest(q)
+		err = r.files.write(q)
 	}
 	if err != nil {
 		r.stats.droppedWrite.Add(1)
@@ -191,13 +201,26 @@ func (r *recorder) close() error {
 	}
 	close(r.queue)
 	<-r.done
-	r.blocks.Describe(&r.header)
-	r.file.SetHeader(r.header)
-	err := r.file.Close(record.Footer{Dropped: r.stats.dropped(), Notes: r.notes()})
+	r.files.end(r.described(), r.stats.dropped(), r.notes())
+	err := r.files.wait()
 	if first := r.err.Load(); first != nil {
 		return *first
 	}
 	return err
+}
+
+// rotate goes on in the next file. Blocks keep their numbers, so that the files
+// are parts of one trace.
+func (r *recorder) rotate() error {
+	r.files.end(r.described(), r.stats.dropped(), r.notes())
+	return r.files.begin(r.header)
+}
+
+// described is the header with what is known of the blocks by now.
+func (r *recorder) described() record.Header {
+	h := r.header
+	r.blocks.Describe(&h)
+	return h
 }
 
 // notes are what a reader of the file should know.
@@ -209,6 +232,20 @@ func (r *recorder) notes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("%d requests have no more than the server's counts: there was no room for a copy of their bodies", n))
 	}
 	return notes
+}
+
+// errFault says that an exchange could not be read for a fault of ours.
+var errFault = errors.New("fault")
+
+// read makes the record of an exchange. A fault of ours costs the record, not
+// the process through which the traffic goes.
+func (r *recorder) read(x *exchange) (q *record.Request, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			q, err = nil, errFault
+		}
+	}()
+	return r.request(x)
 }
 
 // request makes the record of an exchange.

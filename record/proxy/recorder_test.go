@@ -7,12 +7,14 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"retrace/formats"
 	"retrace/record"
 	"retrace/record/capture"
 )
@@ -179,5 +181,66 @@ func TestHeader(t *testing.T) {
 		if at := time.Unix(0, int64(h.Origin)); !h.Wall || before.Sub(at).Abs() > time.Minute {
 			t.Errorf("origin %v, now %v", at, before)
 		}
+	}
+}
+
+// Rotation makes files that are complete, each, and one trace together.
+func TestRotation(t *testing.T) {
+	r := newRig(t, says("application/json", whole), func(c *Config) { c.RotateEvery = time.Nanosecond })
+	for i := range 3 {
+		r.post("/v1/completions", fmt.Sprintf(`{"prompt":[1,2,3,4,%d]}`, i))
+	}
+	r.finish()
+	base := strings.TrimSuffix(r.path, ".trace")
+	if _, err := os.Stat(r.path); err == nil {
+		t.Errorf("%s was written too", r.path)
+	}
+	// Each record but the first finds its file old, and gets another.
+	var ids []uint64
+	var namespace string
+	var paths []string
+	for i := range 3 {
+		paths = append(paths, fmt.Sprintf("%s.%04d.trace", base, i+1))
+		rd, err := record.Open(paths[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, ok := rd.Footer()
+		if !ok || f.Requests != 1 {
+			t.Errorf("file %d: footer %+v, %v", i+1, f, ok)
+		}
+		for q, err := range rd.Requests() {
+			if err != nil || q.Row != int64(i) {
+				t.Errorf("file %d: row %d, %v", i+1, q.Row, err)
+			}
+			ids = append(ids, q.Blocks...)
+		}
+		if h := rd.Header(); namespace != "" && namespace != h.Namespace {
+			t.Errorf("file %d has another namespace", i+1)
+		} else {
+			namespace = h.Namespace
+		}
+		rd.Close()
+	}
+	if left, _ := os.ReadDir(filepath.Dir(r.path)); len(left) != 3 {
+		t.Errorf("found %v, want 3 files", left)
+	}
+	trace, err := formats.Open(paths, formats.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer trace.Close()
+	for q, err := range trace.Requests() {
+		if err != nil || len(q.Blocks) != 2 || q.Blocks[0] != 0 {
+			t.Errorf("together: %v, %v", q.Blocks, err)
+		}
+	}
+	if want := "[0 1 0 2 0 3]"; fmt.Sprint(ids) != want {
+		t.Errorf("blocks %v, want %s", ids, want)
+	}
+	if _, err := New(Config{
+		Upstream: r.proxy.upstream, Output: r.path, RotateSize: 1, Capture: capture.Blocks, BlockSize: 4, Salt: capture.NewSalt(),
+	}); !errors.Is(err, os.ErrExist) {
+		t.Errorf("files of an earlier recording: %v", err)
 	}
 }
