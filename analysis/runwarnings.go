@@ -102,11 +102,12 @@ func (r *Run) cacheWarnings(rep *RunReport) (w []string) {
 }
 
 // remedy is what else may be the reason of more hits than predicted, and what
-// helps: a shard predicts the hits of its own requests alone, and --fresh would
-// draw another salt in each.
+// helps: where turns wait for each other a shard does not know when the others'
+// requests leave, and predicts from its own alone; --fresh would draw another
+// salt in each.
 func (s *shards) remedy() string {
 	if len(s.headers) > 0 && shardsOf(s.headers[0]) > 1 {
-		return ", by the other shards' requests, which no shard's prediction has, or by an earlier run: --salt tells"
+		return ", by an earlier run (--salt tells) or, where turns wait for each other, by the other shards' requests"
 	}
 	return ", use --fresh or --salt"
 }

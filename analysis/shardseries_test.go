@@ -66,7 +66,7 @@ func TestShardsLookOn(t *testing.T) {
 // shards cannot have, is no advice.
 func TestShardsShareCaches(t *testing.T) {
 	rep := halves(t, 0, seriesOf(generated, "", point{-0.1, 0}, point{1.2, 1}), seriesOf(generated, "", point{-0.1, 0}, point{3.2, 2}))
-	warned(t, rep, "the server was warm, by the other shards' requests, which no shard's prediction has, or by an earlier run: --salt tells")
+	warned(t, rep, "the server was warm, by an earlier run (--salt tells) or, where turns wait for each other, by the other shards' requests")
 	if all := strings.Join(rep.Warnings, "; "); strings.Contains(all, "--fresh") {
 		t.Errorf("advice that shards cannot take: %s", all)
 	}

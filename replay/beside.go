@@ -117,7 +117,7 @@ func (e *engine) warmUpJobs(first []pulled) []*job {
 	planner := prompt.NewPlanner(e.cfg.Header)
 	var shapes []*job
 	for i := range first {
-		if p := &first[i]; p.ok && p.err == nil && len(shapes) < e.cfg.Load.WarmUp {
+		if p := &first[i]; p.ok && p.err == nil && !p.req.other && len(shapes) < e.cfg.Load.WarmUp {
 			if j := e.warmUpJob(planner, &p.req.Request); j != nil {
 				shapes = append(shapes, j)
 			}

@@ -24,14 +24,14 @@ func (e *engine) fit(j *job) (why string) {
 	}
 	switch {
 	case policy == ContextSend, policy == ContextTrimPrompt && j.source != nil: // a body's prompt is its own
-		e.tally.overContext.Add(1)
+		j.count(&e.tally.overContext)
 		return ""
 	case policy == ContextTrimOutput && generates(j.api) && limit-input >= 1:
-		e.tally.trimmedOutput.Add(1)
+		j.count(&e.tally.trimmedOutput)
 		j.output, j.trimmed = limit-input, true
 		return ""
 	case policy == ContextTrimPrompt && limit-output >= 1:
-		e.tally.trimmedPrompt.Add(1)
+		j.count(&e.tally.trimmedPrompt)
 		j.prompt = j.prompt.Truncate(j.prompt.Tokens() - int(input-(limit-output)))
 		if j.prompt.Tokens() < 1 {
 			return reasonContext

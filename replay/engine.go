@@ -40,6 +40,7 @@ type engine struct {
 	client   *client
 	bodies   *bodies
 	planner  *prompt.Planner
+	others   *prompt.Planner     // of the other shards' requests
 	predict  []*prompt.Predictor // one a server, nil where nothing is predicted
 	target   Target
 	metrics  *scraper // nil where nobody takes series
@@ -110,7 +111,7 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 			return Outcome{Target: e.target}, err
 		}
 	}
-	next, stop := iter.Pull2(cfg.lineUp(reqs))
+	next, stop := iter.Pull2(e.lineUp(reqs))
 	defer stop()
 	first := pullSome(next, max(cfg.Load.WarmUp, 1)) // an unsorted trace is sorted before the clock runs
 	beside, err := e.warmUp(ctx, first)
@@ -137,7 +138,7 @@ func Run(ctx context.Context, cfg Config, reqs iter.Seq2[record.Request, error])
 		}
 	}
 	if cfg.Load.ProbeRate > 0 {
-		e.probing = e.sideAPI(&first[0].req.Request)
+		e.probing = e.sideAPI(firstOwn(first))
 	}
 	e.run(ctx, beside, resume(first, next))
 	out, err := e.outcome()
@@ -166,7 +167,7 @@ func newEngine(cfg Config) (*engine, error) {
 		slots: &slots{limit: cfg.MaxConcurrency},
 		plans: newBudget(planBudget), drafts: newBudget(cfg.LookAhead),
 		results: make(chan *record.Result, resultQueue),
-		planner: prompt.NewPlanner(cfg.Header), keepOutput: cfg.KeepOutput,
+		planner: prompt.NewPlanner(cfg.Header), others: prompt.NewPlanner(cfg.Header), keepOutput: cfg.KeepOutput,
 	}
 	e.cfg.KeepOutput = cfg.KeepOutput || cfg.Load.Assistant == LiveAnswers
 	e.queue = newQueue(e.alarm.wake)

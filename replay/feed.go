@@ -21,6 +21,10 @@ func (e *engine) feed(reqs iter.Seq2[placed, error]) {
 			e.fail(fmt.Errorf("read trace: %w", err), reasonTrace)
 			return
 		}
+		if r.other {
+			e.foresee(&r)
+			continue
+		}
 		e.tally.planned.Add(1)
 		e.jobs.Add(1)
 		j := e.plan(&r.Request, r.index)
@@ -57,6 +61,9 @@ func (e *engine) plan(r *record.Request, seq int64) *job {
 		e.abandon(j, why)
 		return nil
 	}
+	if e.foresees() && j.source == nil {
+		j.res.PredictedHit = e.predictHit(j)
+	}
 	j.weight = int64(len(j.source)+j.prompt.Size()) + 1280
 	return j
 }
@@ -78,7 +85,7 @@ func (e *engine) planBody(j *job, r *record.Request) (why string) {
 	e.address(j, r, literal)
 	zero := r.OutputTokens == 0 || r.Observed.Failed
 	if zero && e.cfg.ZeroOutput == ZeroSkip {
-		_, _ = e.planner.Plan(r) // its session's later turns may hold it
+		_, _ = e.plannerOf(j).Plan(r) // its session's later turns may hold it
 		return reasonNoOutput
 	}
 	if literal && j.output == record.Unknown && generates(j.api) {
@@ -103,7 +110,7 @@ func (e *engine) planBody(j *job, r *record.Request) (why string) {
 		return why
 	}
 	if raised {
-		e.tally.raised.Add(1)
+		j.count(&e.tally.raised)
 	}
 	j.res.WantedOutput = j.output
 	return ""
@@ -124,7 +131,7 @@ func (e *engine) address(j *job, r *record.Request, literal bool) {
 }
 
 func (e *engine) planPrompt(j *job, r *record.Request, raised *bool) (why string) {
-	p, err := e.planner.Plan(r)
+	p, err := e.plannerOf(j).Plan(r)
 	if j.api == openai.Transcriptions {
 		return errNoAudio.Error()
 	}
@@ -144,7 +151,7 @@ func (e *engine) planPrompt(j *job, r *record.Request, raised *bool) (why string
 	j.res.WantedInput = int64(p.Tokens())
 	if over := int(e.target.Overhead); over > 0 {
 		if over >= p.Tokens() {
-			e.tally.longer.Add(1)
+			j.count(&e.tally.longer)
 			over = p.Tokens() - 1
 		}
 		p = p.Cut(over)

@@ -64,6 +64,8 @@ type placed struct {
 	// 0; last is the latest arrival so far.
 	index int64
 	last  time.Duration
+	// other says that another shard sends it.
+	other bool
 }
 
 // LineUp yields the requests of the configured shard with the arrivals that the
@@ -79,8 +81,19 @@ func (c *Config) LineUp(reqs iter.Seq2[record.Request, error]) iter.Seq2[record.
 	}
 }
 
-// lineUp applies the law, then the shard.
+// lineUp yields the requests of the configured shard.
 func (c *Config) lineUp(reqs iter.Seq2[record.Request, error]) iter.Seq2[placed, error] {
+	return func(yield func(placed, error) bool) {
+		for p, err := range c.lineUpAll(reqs) {
+			if !p.other && !yield(p, err) {
+				return
+			}
+		}
+	}
+}
+
+// lineUpAll applies the law, and tells the other shards' requests.
+func (c *Config) lineUpAll(reqs iter.Seq2[record.Request, error]) iter.Seq2[placed, error] {
 	ordered := reqs
 	switch {
 	case !c.Placing.Law.Replaces():
@@ -103,9 +116,7 @@ func (c *Config) lineUp(reqs iter.Seq2[record.Request, error]) iter.Seq2[placed,
 			if r.Arrival != record.NoTime {
 				p.last = r.Arrival
 			}
-			if record.ShardOf(&p.Request, c.Shards) != c.Shard && c.Shards > 1 {
-				continue
-			}
+			p.other = c.Shards > 1 && record.ShardOf(&p.Request, c.Shards) != c.Shard
 			if !yield(p, nil) {
 				return
 			}

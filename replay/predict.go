@@ -52,22 +52,23 @@ func Predict(cfg Config, t Target, reqs iter.Seq2[record.Request, error]) (Predi
 		return p, err
 	}
 	p.Left = map[string]int64{}
-	for r, err := range cfg.lineUp(reqs) {
+	for r, err := range e.lineUp(reqs) {
 		if err != nil {
 			return p, err
+		}
+		if r.other {
+			e.foresee(&r)
+			continue
 		}
 		j := &job{seq: r.index, api: cfg.API, output: r.OutputTokens, res: record.NewResult()}
 		switch why := e.planBody(j, &r.Request); {
 		case why != "":
 			p.Left[why]++
 		case e.predict != nil && j.source == nil:
-			e.predictHit(j)
+			p.Hits += e.predictHit(j)
+			p.Tokens += int64(j.prompt.Tokens()) + e.target.Overhead
 		}
 	}
 	p.Orphans = e.planner.Orphans()
-	for _, server := range e.predict {
-		hits, tokens := server.Totals()
-		p.Hits, p.Tokens = p.Hits+hits, p.Tokens+tokens
-	}
 	return p, nil
 }

@@ -1,6 +1,10 @@
 package replay
 
-import "iter"
+import (
+	"iter"
+
+	"retrace/record"
+)
 
 // pulled is one pull of an iterator.
 type pulled struct {
@@ -14,17 +18,30 @@ func pull(next func() (placed, error, bool)) (p pulled) {
 	return p
 }
 
-// pullSome pulls n times, or up to the first that is no request.
+// pullSome pulls n requests of this shard, or up to the first that is none.
 func pullSome(next func() (placed, error, bool), n int) []pulled {
 	var list []pulled
-	for len(list) < n {
+	for n > 0 {
 		p := pull(next)
 		list = append(list, p)
 		if !p.ok || p.err != nil {
 			break
 		}
+		if !p.req.other {
+			n--
+		}
 	}
 	return list
+}
+
+// firstOwn is the first request of this shard, an empty one where there is none.
+func firstOwn(list []pulled) *record.Request {
+	for i := range list {
+		if !list[i].req.other {
+			return &list[i].req.Request
+		}
+	}
+	return &record.Request{}
 }
 
 // resume yields what was pulled first, and what is next.

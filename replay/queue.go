@@ -26,6 +26,7 @@ type job struct {
 	model    string // asked for in place of the run's, "" for none
 	priority *int64 // nil sends none
 	trimmed  bool   // output is to be set in a body too
+	other    bool   // another shard sends it
 
 	turn *turn // where later turns may wait for this one
 	talk *talk // nil without live answers

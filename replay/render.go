@@ -74,9 +74,9 @@ func (e *engine) makeRoom(j *job, n int64) room {
 }
 
 // draft renders one body. Predictions are made here, for jobs pass in the
-// order of their sending.
+// order of their sending; but those that need the other shards' requests.
 func (e *engine) draft(j *job) {
-	if e.predict != nil && j.source == nil {
+	if e.predict != nil && j.source == nil && !e.foresees() {
 		j.res.PredictedHit = e.predictHit(j)
 	}
 	j.body, j.err = e.body(j)

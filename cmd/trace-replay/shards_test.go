@@ -142,6 +142,48 @@ func TestShardsOfALaw(t *testing.T) {
 	}
 }
 
+// TestShardsPredict: three shards predict of each request what one process does,
+// in their plans too, though they send only their own: 37,888 of the tokens to
+// one server are hits (see TestServerCounts), of two servers each has its own.
+func TestShardsPredict(t *testing.T) {
+	const trace = "../../fixtures/mooncake_sample.jsonl"
+	a, b := mock(t, ok), mock(t, ok)
+	for _, c := range []struct {
+		args []string
+		hits int64 // 0: whatever one process predicts
+	}{
+		{[]string{"--url", a, "--max-input-tokens", "4096", "--server-block-size", "32"}, 37_888},
+		{[]string{"--url", a, "--url", b, "--server-block-size", "16", "--arrival", "poisson", "--rate", "2"}, 0},
+		{[]string{"--url", a, "--server-block-size", "16", "--lora-modules", "x,y", "--warmup-requests", "2"}, 0},
+	} {
+		args := append([]string{trace, "--speed", "200"}, c.args...)
+		hits := func(more ...string) (byID map[string]int64, sum int64) {
+			byID = map[string]int64{}
+			_, list := recorded(t, append(slices.Clip(args), more...)...)
+			for _, r := range list {
+				if r.Mark == record.Planned {
+					byID[r.ID] = r.PredictedHit
+					sum += r.PredictedHit
+				}
+			}
+			code, plan, errs := replayHere(t, append(append(slices.Clip(args), more...), "--dry-run", "--json")...)
+			if want := fmt.Sprintf(`"predicted_hit_tokens": %d,`, sum); code != exitOK || !strings.Contains(plan, want) {
+				t.Errorf("%v: exit %d, want %s: %s%s", more, code, want, plan, errs)
+			}
+			return byID, sum
+		}
+		whole, sum := hits()
+		merged := map[string]int64{}
+		for i := range 3 {
+			part, _ := hits("--shard", fmt.Sprintf("%d/3", i))
+			maps.Copy(merged, part)
+		}
+		if !maps.Equal(merged, whole) || len(whole) != 65 || sum == 0 || c.hits > 0 && sum != c.hits {
+			t.Errorf("%v: %d predicted hits, the shards' %v, one process's %v", c.args, sum, merged, whole)
+		}
+	}
+}
+
 // TestRunIDs: what the shards of a run share is in their run id, and a run of
 // one process has one of its own.
 func TestRunIDs(t *testing.T) {
