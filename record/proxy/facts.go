@@ -33,10 +33,17 @@ type attachment struct {
 
 var mediaNames = map[openai.MediaKind]string{openai.Image: "image", openai.Audio: "audio", openai.Video: "video", openai.File: "file"}
 
+// unsaid are the parameters of a request that names none.
+var unsaid = func() openai.Params {
+	var r openai.CompletionRequest
+	_ = openai.ParseCompletion([]byte("{}"), &r) // which is a request
+	return r.Params
+}()
+
 // parseFacts reads a request's body. What cannot be read says nothing; the
 // server's answer tells whether it was right.
 func parseFacts(api openai.API, contentType string, body []byte) facts {
-	f := facts{shape: api}
+	f := facts{Params: unsaid, shape: api}
 	if api == openai.Transcriptions {
 		f.form(contentType, body)
 		return f
@@ -49,7 +56,7 @@ func parseFacts(api openai.API, contentType string, body []byte) facts {
 		f.shape = shape
 	}
 	if f.parse(body) != nil {
-		return facts{shape: f.shape}
+		return facts{Params: unsaid, shape: f.shape}
 	}
 	f.attach()
 	f.identities(body)

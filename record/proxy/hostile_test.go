@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"retrace/record"
+	"retrace/record/capture"
 )
 
 const (
@@ -117,6 +118,47 @@ func TestEnds(t *testing.T) {
 				t.Errorf("a message of the server's was kept: %s", q.Extra)
 			}
 		})
+	}
+}
+
+// What a body does not say is not made up, whatever the body is.
+func TestBodies(t *testing.T) {
+	form := "--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nw\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"secret.wav\"\r\n\r\n0123456789\r\n--b--\r\n"
+	for _, c := range []struct {
+		path, contentType, body string
+		api, model              string
+		media                   int64
+	}{
+		{"/v1/completions", "", `{nonsense`, "completions", "", 0},
+		{"/v1/completions", "", ``, "completions", "", 0},
+		{"/v1/completions", "", `[]`, "completions", "", 0},
+		{"/v1/completions", "", "\x00\xff", "completions", "", 0},
+		{"/v1/chat/completions", "", `{"model":"m","messages":"none"}`, "chat", "", 0},
+		{"/v1/chat/completions", "", strings.Repeat("[", 100_000), "chat", "", 0},
+		{"/invocations", "", `{"model":"m","messages":[]}`, "chat", "m", 0},
+		{"/invocations", "", `{"inputs":"x"}`, "invocations", "", 0},
+		{"/invocations-response-stream", "", `5`, "invocations-response-stream", "", 0},
+		{"/v1/audio/transcriptions", "multipart/form-data; boundary=b", form, "transcriptions", "w", 10},
+		{"/v1/audio/transcriptions", "multipart/form-data", form, "transcriptions", "", 0},
+		{"/v1/rerank", "", `{"model":"m","query":"q","documents":["a","b"]}`, "rerank", "m", 0},
+	} {
+		r := newRig(t, says("application/json", `{"error":"no"}`), func(cfg *Config) { cfg.Capture = capture.Full })
+		resp, err := r.client.Post(r.front.URL+c.path, c.contentType, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		q := r.records()[0]
+		if q.API != c.api || q.Model != c.model || q.OutputTokens != record.Unknown || told(t, &q, "max_tokens") != nil || told(t, &q, "temperature") != nil {
+			t.Errorf("%s %.40s: got %+v %s", c.path, c.body, q, q.Extra)
+		}
+		if (len(q.Media) == 1) != (c.media > 0) || c.media > 0 && (q.Media[0].Bytes != c.media || q.Media[0].Kind != "audio") {
+			t.Errorf("%s: media %+v", c.path, q.Media)
+		}
+		if kept := json.Valid([]byte(c.body)) && c.body[0] == '{'; (q.Body != nil) != kept || kept && string(q.Body) != c.body {
+			t.Errorf("%s %.40s: body %.40q", c.path, c.body, q.Body)
+		}
 	}
 }
 

@@ -1,11 +1,13 @@
 package proxy
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -259,6 +261,7 @@ func (r *recorder) request(x *exchange) (*record.Request, error) {
 	f := parseFacts(x.api, x.contentType, body)
 
 	q := record.NewRequest()
+	q.ID = strconv.FormatInt(x.row, 10) // which stays when rows are numbered anew
 	q.Row, q.Arrival, q.API, q.Kind = x.row, x.arrival, string(f.shape), string(x.api)
 	q.Model = f.Model
 	if f.Priority != 0 {
@@ -274,12 +277,18 @@ func (r *recorder) request(x *exchange) (*record.Request, error) {
 	r.attach(&q, &f)
 	r.turns.place(&q, x, &f)
 	q.Session = r.hide("session", q.Session)
-	if r.mode == capture.Full && x.api != openai.Transcriptions && json.Valid(body) {
+	if r.mode == capture.Full && isObject(body) {
 		q.Body = body
 	}
 	var err error
 	q.Extra, err = d.json()
 	return &q, err
+}
+
+// isObject says whether a body is a JSON object, as all that can be sent again are.
+func isObject(body []byte) bool {
+	text := bytes.TrimLeft(body, " \t\r\n")
+	return len(text) > 0 && text[0] == '{' && json.Valid(body)
 }
 
 // outputs are the tokens of the answer: as the server counts them, else as they
@@ -294,7 +303,7 @@ func (r *recorder) outputs(q *record.Request, x *exchange, f *facts) {
 		}
 	}
 	q.OutputTokens = q.Observed.OutputTokens
-	if q.OutputTokens <= 0 && x.class != "" && f.MaxTokens != -1 {
+	if q.OutputTokens <= 0 && x.class != "" && f.MaxTokens != openai.Unset {
 		q.OutputTokens = f.MaxTokens
 	}
 }
