@@ -54,9 +54,14 @@ func build(ctx context.Context, o *options, commands []string) error {
 // child runs a command to its end. A status of 3 or 4 (losses, a limit
 // broken) is no error here: the caller looks at what it printed.
 func child(ctx context.Context, o *options, name string, args ...string) (usage, error) {
+	return childIn(ctx, o, nil, name, args...)
+}
+
+// childIn is child with variables added to its environment.
+func childIn(ctx context.Context, o *options, env []string, name string, args ...string) (usage, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(o.bin, name), args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Stdout, cmd.Stderr, cmd.Env = &out, &errs, append(os.Environ(), env...)
 	start := time.Now()
 	err := cmd.Run()
 	u := usage{wall: time.Since(start), stdout: out.Bytes(), stderr: errs.Bytes()}

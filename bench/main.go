@@ -59,6 +59,7 @@ var measurements = []measurement{
 	{"replay", "Replay: lateness of sends", []string{"trace-replay", "trace-sim"}, measureReplay},
 	{"convert", "Convert, size and reading back", []string{"trace-convert"}, measureConvert},
 	{"peers", "Short requests: the most a client makes", []string{"trace-replay"}, measurePeers},
+	{"events", "Streamed events: what one core reads", []string{"trace-replay"}, measureEvents},
 	{"schedule", "The conversation trace on a tight schedule", []string{"trace-replay"}, measureSchedule},
 	{"hash", "Block hashes", nil, measureHash},
 	{"cache", "Cache curves", []string{"trace-analyze"}, measureCache},
@@ -92,7 +93,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.Usage = func() {
-		fmt.Fprintf(stderr, "usage: go run . [flags] memory|replay|convert|peers|schedule|cache|hash|all ...\n\n")
+		fmt.Fprintf(stderr, "usage: go run . [flags] memory|replay|convert|peers|events|schedule|hash|cache|all ...\n\n")
 		f.PrintDefaults()
 	}
 	data := os.Getenv("RETRACE_MOONCAKE")
@@ -108,7 +109,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.tokenizer, "tokenizer", "", "`file` of a tokenizer.json, for those two")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds of convert and replay; medians are shown")
 	f.StringVar(&o.rates, "rates", "1000,2000", "requests a second of replay, one after the other")
-	f.DurationVar(&o.span, "span", 10*time.Second, "how long each round of replay sends; schedule takes ten times as long a client")
+	f.DurationVar(&o.span, "span", 10*time.Second, "how long each round of replay sends; schedule takes ten times as long a client, and events so long a paced stream")
 	f.IntVar(&o.requests, "requests", 1_000_000, "requests of the trace of memory")
 	f.Float64Var(&o.memoryRate, "memory-rate", 3000, "requests a second at which memory replays them")
 	f.DurationVar(&o.timeout, "timeout", time.Hour, "when to give up")
@@ -118,7 +119,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	o.asked = f.Args()
 	switch {
 	case len(o.asked) == 0:
-		return nil, errors.New("say what to measure: memory, replay, convert, cache, hash or all")
+		return nil, errors.New("say what to measure: memory, replay, convert, peers, events, schedule, hash, cache or all")
 	case o.rounds < 1 || o.requests < 1 || o.span <= 0 || o.memoryRate <= 0:
 		return nil, errors.New("--rounds, --requests, --span and --memory-rate: want more than 0")
 	}
@@ -128,7 +129,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	for _, name := range o.asked {
 		known := func(m measurement) bool { return m.name == name }
 		if name != "all" && !slices.ContainsFunc(measurements, known) {
-			return nil, fmt.Errorf("measure %q: want memory, replay, convert, cache, hash or all", name)
+			return nil, fmt.Errorf("measure %q: want memory, replay, convert, peers, events, schedule, hash, cache or all", name)
 		}
 	}
 	return o, nil

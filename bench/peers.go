@@ -30,14 +30,15 @@ const (
 const shortBody = `{"prompt":[11923,20371,3021,9121,10211,28811,11923,20371,3021,9121,10211,28811,30123,1234,5678,9123],` +
 	`"model":"m","stream":true,"stream_options":{"include_usage":true},"max_tokens":4}`
 
-// startInstant starts this program's own server. Its stop writes the stamps.
-func startInstant(ctx context.Context, o *options) (s *server, stamps string, err error) {
+// startInstant starts this program's own server with more flags. Its stop writes
+// the stamps.
+func startInstant(ctx context.Context, o *options, flags ...string) (s *server, stamps string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", fmt.Errorf("find this program: %w", err)
 	}
 	stamps = filepath.Join(o.scratch, "stamps")
-	cmd := exec.CommandContext(ctx, self, "serve", "--stamps", stamps)
+	cmd := exec.CommandContext(ctx, self, append([]string{"serve", "--stamps", stamps}, flags...)...)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
