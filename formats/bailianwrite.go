@@ -39,10 +39,10 @@ func newBailianExporter(w io.Writer, h *record.Header) Exporter {
 	if !h.Wall {
 		e.origin = h.Origin
 	}
-	if h.BlockSize > 0 {
+	if size := h.TokensPerBlock(); size > 0 {
 		e.split = 0
-		if h.BlockSize%bailianBlock == 0 {
-			e.split = h.BlockSize / bailianBlock
+		if size%bailianBlock == 0 {
+			e.split = size / bailianBlock
 		}
 	}
 	e.chats = chatNumbers{byKey: map[string]uint64{}, last: map[string]chatTurn{}}

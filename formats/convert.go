@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"retrace/record"
+	"retrace/record/capture"
 )
 
 // Target says what Convert writes, and where.
@@ -46,6 +47,9 @@ func Convert(paths []string, o Options, t Target) (*Conversion, error) {
 			return nil, fmt.Errorf("the format %s can be read only", f.Name)
 		}
 		target = f
+	}
+	if o.Capture == "" {
+		o.Capture, o.captureUnasked = capture.Blocks, true
 	}
 	j, err := prepare(paths, o)
 	if err != nil {

@@ -23,7 +23,9 @@ type csvReader struct {
 	lines   *lineReader
 	pending []csvLine // lines taken back, read first
 	buf     []byte    // of a row over several lines
-	cells   [][]byte
+	// cellLines bounds the lines that a cell may span.
+	cellLines int
+	cells     [][]byte
 	// line and offset are the place of the row given last.
 	line, offset int64
 }
@@ -33,7 +35,9 @@ type csvLine struct {
 	line, offset int64
 }
 
-func newCSVReader(in io.Reader) *csvReader { return &csvReader{lines: newLineReader(in)} }
+func newCSVReader(in io.Reader) *csvReader {
+	return &csvReader{lines: newLineReader(in), cellLines: maxCellLines}
+}
 
 // next gives the cells of the next row, valid until the next call; blank lines
 // are passed over. err is io.EOF, a failure to read, or, where row is given
@@ -76,7 +80,8 @@ func (c *csvReader) several(first csvLine) (cells [][]byte, row []byte, err erro
 	var taken []csvLine
 	c.buf = append(c.buf[:0], first.text...)
 	head := bytes.Clone(bytes.TrimSuffix(first.text, []byte("\r")))
-	for len(taken) < maxCellLines {
+	quotes := bytes.Count(first.text, []byte{'"'})
+	for len(taken) < c.cellLines && len(c.buf) <= maxLine {
 		l, err := c.nextLine()
 		if errors.Is(err, io.EOF) {
 			break
@@ -87,7 +92,8 @@ func (c *csvReader) several(first csvLine) (cells [][]byte, row []byte, err erro
 		l.text = bytes.Clone(l.text)
 		taken = append(taken, l)
 		c.buf = append(append(c.buf, '\n'), l.text...)
-		if bytes.IndexByte(l.text, '"') < 0 {
+		quotes += bytes.Count(l.text, []byte{'"'})
+		if quotes%2 != 0 { // some cell is still open
 			continue
 		}
 		row := bytes.TrimSuffix(c.buf, []byte("\r"))

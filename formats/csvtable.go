@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,10 @@ import (
 // published names, and those that must be there.
 type csvSchema struct {
 	known, required []string
+	// oneOf are columns of which there must be at least one, where it is not nil.
+	oneOf []string
+	// cellLines bounds the lines of a cell, maxCellLines where 0.
+	cellLines int
 }
 
 // isHeader says that a line is a header with all that must be there.
@@ -27,7 +32,20 @@ func (s csvSchema) isHeader(line string) bool {
 	for _, c := range cells {
 		names = append(names, columnName(string(c)))
 	}
-	return !slices.ContainsFunc(s.required, func(must string) bool { return !slices.Contains(names, must) })
+	return s.missing(names) == ""
+}
+
+// missing is what a header with these columns lacks, "" for nothing.
+func (s csvSchema) missing(names []string) string {
+	for _, must := range s.required {
+		if !slices.Contains(names, must) {
+			return fmt.Sprintf("no column %q", must)
+		}
+	}
+	if s.oneOf != nil && !slices.ContainsFunc(s.oneOf, func(n string) bool { return slices.Contains(names, n) }) {
+		return "no column of " + strings.Join(s.oneOf, ", ")
+	}
+	return ""
 }
 
 // columnName is the published name that a header cell stands for.
@@ -37,6 +55,14 @@ func columnName(cell string) string { return strings.TrimSpace(cell) }
 // "" for a column that the format does not define, and as the file calls it.
 type csvLayout struct {
 	fields, names []string
+}
+
+// least names the columns that there must be.
+func (s csvSchema) least() string {
+	if s.oneOf != nil {
+		return "one of " + strings.Join(s.oneOf, ", ")
+	}
+	return strings.Join(s.required, ", ")
 }
 
 // layout reads a header row; the error says what is wrong with it.
@@ -56,10 +82,8 @@ func (s csvSchema) layout(cells []string) (csvLayout, error) {
 		l.fields = append(l.fields, name)
 		l.names = append(l.names, cell)
 	}
-	for _, must := range s.required {
-		if !slices.Contains(l.fields, must) {
-			return l, fmt.Errorf("no column %q in the header", must)
-		}
+	if what := s.missing(l.fields); what != "" {
+		return l, fmt.Errorf("%s in the header", what)
 	}
 	return l, nil
 }
@@ -101,6 +125,7 @@ type csvDecoder func(layout csvLayout, cells [][]byte, text []byte, r *record.Re
 // read reads one file: its header, then its rows.
 func (t *csvTable) read(src *Source, decode csvDecoder, emit func(*record.Request) error) error {
 	rows := newCSVReader(src.in)
+	rows.cellLines = cmp.Or(t.schema.cellLines, maxCellLines)
 	layout, err := t.header(src, rows)
 	if err != nil {
 		return err
@@ -179,7 +204,7 @@ func (t *csvTable) headerRow(src *Source, rows *csvReader) (csvLayout, error) {
 	}
 	layout, err := t.schema.layout(names)
 	if err != nil {
-		f := src.Fault("", text, "a header with at least "+strings.Join(t.schema.required, ", "))
+		f := src.Fault("", text, "a header with at least "+t.schema.least())
 		f.Err = err
 		return layout, f
 	}

@@ -47,18 +47,19 @@ func (j *job) export(f *Format, t Target) (*Conversion, error) {
 
 // blocksWarning says what becomes of blocks of another size than the format's.
 func blocksWarning(h *record.Header, f *Format) string {
+	size := h.TokensPerBlock()
 	switch {
-	case h.BlockSize == 0 || f.BlockSize == 0 || h.BlockSize == f.BlockSize:
+	case size == 0 || f.BlockSize == 0 || size == f.BlockSize:
 		return ""
 	case !f.SplitsBlocks || h.Source == f.Name:
 		return fmt.Sprintf("%s: the blocks have %d tokens, but readers of this format take %d, and the file cannot say otherwise",
-			f.Name, h.BlockSize, f.BlockSize)
-	case h.BlockSize%f.BlockSize == 0:
+			f.Name, size, f.BlockSize)
+	case size%f.BlockSize == 0:
 		return fmt.Sprintf("%s: each block of %d tokens was written as %d of %d",
-			f.Name, h.BlockSize, h.BlockSize/f.BlockSize, f.BlockSize)
+			f.Name, size, size/f.BlockSize, f.BlockSize)
 	}
 	return fmt.Sprintf("%s: the ids of blocks of %d tokens were left out, as %d does not divide it",
-		f.Name, h.BlockSize, f.BlockSize)
+		f.Name, size, f.BlockSize)
 }
 
 // exporting is one export on its way.

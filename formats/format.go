@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"retrace/record"
+	"retrace/record/capture"
 )
 
 // Match says how well a format fits the first rows of an input.
@@ -68,6 +69,11 @@ type Format struct {
 type ImportConfig struct {
 	BlockSize int
 	Unit      time.Duration
+	// Capture is what a log's importer keeps, capture.Full where empty, and Salt
+	// what it hashes with; Encode turns text into tokens, nil where nothing does.
+	Capture capture.Mode
+	Salt    capture.Salt
+	Encode  func(dst []uint32, text string) []uint32
 }
 
 // Importer turns the files of one trace into requests. One Importer sees all

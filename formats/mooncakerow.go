@@ -40,7 +40,10 @@ func (s *Source) jsonFault(err error) error {
 	if errors.As(err, &v) {
 		f.Field = v.Key
 		f.Offset += int64(v.Offset)
-		f.Found, f.Expected = v.Found, v.Expected
+		f.Expected = v.Expected
+		if !s.discreet {
+			f.Found = v.Found
+		}
 		return f
 	}
 	f.Err = err

@@ -12,6 +12,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"retrace/record"
+	"retrace/record/capture"
 )
 
 // Trace is an opened trace of whatever format.
@@ -155,6 +156,9 @@ func (j *job) configure() error {
 		return fmt.Errorf("the format %s can be written only", j.format.Name)
 	}
 	j.config = ImportConfig{BlockSize: j.format.BlockSize, Unit: j.format.Unit}
+	if err := j.configureCapture(); err != nil {
+		return err
+	}
 	if j.format.stored {
 		return nil
 	}
@@ -163,6 +167,21 @@ func (j *job) configure() error {
 	}
 	if j.opts.Unit > 0 && j.format.Unit > 0 {
 		j.config.Unit = j.opts.Unit
+	}
+	return nil
+}
+
+// configureCapture settles what is kept of a log. Its salt is read once, as a
+// source may be read several times.
+func (j *job) configureCapture() (err error) {
+	o := &j.opts
+	if j.format.Name == logName {
+		j.config.Capture, j.config.Encode = o.Capture, o.Encode
+		j.config.Salt, err = capture.LoadSalt(o.SaltFile)
+		return err
+	}
+	if o.Capture != "" && !o.captureUnasked || o.SaltFile != "" || o.Encode != nil {
+		return fmt.Errorf("--capture, --salt-file and --tokenizer are for %s; the input is %s (%s)", logName, j.format.Name, j.format.Title)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"retrace/record/capture"
 )
 
 // The values of --turns; "" lets each row decide: a later turn with a delay
@@ -38,6 +40,15 @@ type Options struct {
 	Turns string
 	// ClockRestart is RestartRefuse where empty.
 	ClockRestart string
+	// Capture is what is kept of a log of requests: capture.Full where empty, but
+	// what Convert writes is then capture.Blocks. SaltFile has the key of its
+	// hashes (see capture.LoadSalt). These and Encode are refused with other formats.
+	Capture  capture.Mode
+	SaltFile string
+	// Encode turns a log's text into tokens; nil where nothing does.
+	Encode func(dst []uint32, text string) []uint32
+	// captureUnasked says that Capture is a default.
+	captureUnasked bool
 	// Select picks a part of the trace.
 	Select Selection
 	// Stdin is read for the path "-".

@@ -3,6 +3,7 @@ package formats
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"time"
 
 	"retrace/openai"
@@ -238,13 +239,20 @@ func (p *payloadsImporter) endpoint(m Member, named openai.API) (openai.API, err
 	if named != "" {
 		return named, nil
 	}
-	path := jsonText(m.Raw)
-	for _, api := range openai.APIs() {
-		if bytes.HasSuffix([]byte(path), []byte(api.Path())) {
-			return api, nil
-		}
+	if api := apiOfPath(jsonText(m.Raw)); api != "" {
+		return api, nil
 	}
 	return "", p.src.Fault(m.Key, m.Raw, "the path of an API, such as /v1/chat/completions")
+}
+
+// apiOfPath is the API of a URL or a path, "" of any other.
+func apiOfPath(path string) openai.API {
+	for _, api := range openai.APIs() {
+		if strings.HasSuffix(path, api.Path()) {
+			return api
+		}
+	}
+	return ""
 }
 
 // body takes the body itself, byte for byte.

@@ -67,6 +67,8 @@ type outputFacts struct {
 	input, output int64
 	// failed says that the answer is an error object.
 	failed bool
+	// id is the answer's own, "" where it tells none.
+	id string
 }
 
 // readOutputBody tells the token counts of an answer: one JSON object or
@@ -112,9 +114,15 @@ func (f *outputFacts) addJSON(data []byte) {
 // addObject takes what one object of an answer tells. Later objects of a
 // stream override earlier ones: usage counts are running totals.
 func (f *outputFacts) addObject(obj map[string]json.RawMessage) {
+	if inner := jsonObject(obj["response"]); inner != nil { // of an event of the responses API
+		f.addObject(inner)
+	}
+	if id := jsonText(obj["id"]); id != "" {
+		f.id = id
+	}
 	if usage := jsonObject(obj["usage"]); usage != nil {
-		f.input = orCount(usage["prompt_tokens"], f.input)
-		f.output = orCount(usage["completion_tokens"], f.output)
+		f.input = orCount(usage["prompt_tokens"], orCount(usage["input_tokens"], f.input))
+		f.output = orCount(usage["completion_tokens"], orCount(usage["output_tokens"], f.output))
 	}
 	if details := jsonObject(obj["details"]); details != nil {
 		f.output = orCount(details["generated_tokens"], f.output)

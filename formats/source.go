@@ -29,6 +29,8 @@ type Source struct {
 	files  []input // of the whole import
 	in     io.Reader
 	ledger *ledger
+	// discreet keeps what stands in rows out of errors: it may be anybody's text.
+	discreet bool
 }
 
 // Reader gives the decompressed bytes, a byte order mark removed, for formats
@@ -53,6 +55,9 @@ func (s *Source) Row() int64 {
 // Fault makes the error of the current row: field ("" for the whole row), the
 // value found and what was expected.
 func (s *Source) Fault(field string, found []byte, expected string) *SyntaxError {
+	if s.discreet {
+		found = nil
+	}
 	return &SyntaxError{
 		File: s.Name, Line: s.Line, Offset: s.Offset,
 		Field: field, Found: string(found), Expected: expected,

@@ -21,6 +21,7 @@ type options struct {
 	flags  *pflag.FlagSet
 	read   *formats.Flags
 	choose *formats.SelectionFlags
+	keep   *formats.CaptureFlags
 }
 
 const usage = `trace-convert turns a request trace into Retrace's canonical form, or a
@@ -46,6 +47,7 @@ Examples:
     trace-convert conversation.trace --to mooncake -o back.jsonl
     trace-convert BurstGPT_1.csv --start 1h --end 2h -o hour.trace
     trace-convert capture/my-endpoint/ --bad-lines skip -o capture.trace
+    trace-convert requests.csv --capture blocks --salt-file salt -o log.trace
     zcat trace.jsonl.gz | trace-convert - --to jsonl -o - | head
 
 Exit status: 0 done; 1 failed; 2 wrong usage; 3 done, but rows were skipped or
@@ -66,6 +68,7 @@ func bind(o *options) *pflag.FlagSet {
 	fs.BoolVar(&o.list, "list-formats", false, "print a table of all formats and exit")
 	o.read = formats.BindFlags(fs)
 	o.choose = formats.BindSelection(fs)
+	o.keep = formats.BindCapture(fs)
 	return fs
 }
 

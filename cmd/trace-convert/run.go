@@ -39,6 +39,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		read.Select, err = o.choose.Selection()
 	}
+	if err == nil {
+		err = o.keep.Apply(&read)
+	}
 	if err != nil {
 		return c.Wrong(err)
 	}

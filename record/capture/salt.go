@@ -35,16 +35,19 @@ func NewSalt() Salt {
 	return s
 }
 
+// IsZero says that there is no salt.
+func (s Salt) IsZero() bool { return s.key == nil }
+
 // LoadSalt reads the salt from a file, which it makes, for its owner alone, where
-// there is none. Without a path it takes the environment variable SaltEnv. The
-// text is 64 hexadecimal digits.
+// there is none. Without a path it takes the environment variable SaltEnv, and
+// without that it draws one, which is then forgotten. The text is 64 hexadecimal
+// digits.
 func LoadSalt(path string) (Salt, error) {
 	if path == "" {
-		text, ok := os.LookupEnv(SaltEnv)
-		if !ok || text == "" {
-			return Salt{}, fmt.Errorf("no salt: give a salt file, or 64 hexadecimal digits in %s", SaltEnv)
+		if text := os.Getenv(SaltEnv); text != "" {
+			return parseSalt([]byte(text), "environment variable "+SaltEnv)
 		}
-		return parseSalt([]byte(text), "environment variable "+SaltEnv)
+		return NewSalt(), nil
 	}
 	s, err := readSalt(path)
 	if !errors.Is(err, fs.ErrNotExist) {
