@@ -100,6 +100,7 @@ var classCases = []struct {
 	{"no HTTP", raw("SSH-2.0-OpenSSH\r\n\r\n", closeIt), record.ClassBadResponse, ""},
 	{"redirect", status(302, ""), record.ClassRedirect, "/login?token=***"},
 	{"not modified", status(304, ""), record.ClassRedirect, ""},
+	{"redirect to nowhere", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTemporaryRedirect) }, record.ClassRedirect, "HTTP 307: a redirect without a target"},
 	{"429", status(429, `{"error":{"message":"slow down"}}`), record.ClassHTTP429, "HTTP 429: slow down"},
 	{"401", status(401, `{"error":"who are you"}`), record.ClassHTTP4xx, "HTTP 401: who are you"},
 	{"400", status(400, `{"object":"error","message":"too long"}`), record.ClassHTTP4xx, "HTTP 400: too long"},

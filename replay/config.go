@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -296,6 +298,9 @@ func (c *Config) validateURL(base string) error {
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return fmt.Errorf("server URL %s: want http://HOST or https://HOST", maskURL(u))
+	}
+	if n, err := strconv.Atoi(u.Port()); u.Port() != "" && (err != nil || n < 1 || n > math.MaxUint16) {
+		return fmt.Errorf("server URL %s: want a port from 1 to %d", maskURL(u), math.MaxUint16)
 	}
 	if c.Client.APIKey != "" && u.Scheme != "https" && !isLoopback(u.Hostname()) {
 		return fmt.Errorf("server URL %s: %w", maskURL(u), ErrKeyInClear)

@@ -262,6 +262,9 @@ func (e *engine) refused(ctx context.Context, resp *http.Response, j *job) (agai
 	case code >= 300 && code < 400:
 		res.Class = record.ClassRedirect
 		res.Error = fmt.Sprintf("HTTP %d: redirected to %s", code, MaskURL(resp.Header.Get("Location")))
+		if resp.Header.Get("Location") == "" {
+			res.Error = fmt.Sprintf("HTTP %d: a redirect without a target", code)
+		}
 	case code == http.StatusTooManyRequests:
 		res.Class = record.ClassHTTP429
 	case code >= 400 && code < 500:

@@ -3,7 +3,6 @@ package replay
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 )
 
@@ -64,6 +63,13 @@ type Load struct {
 
 const defaultRetryMaxTime = time.Minute
 
+// What comes beside the load is held in memory, or has results of its own: more
+// of it would be another load.
+const (
+	MaxWarmUp    = 100_000
+	MaxProbeRate = 10_000 // requests a second
+)
+
 func (l *Load) fill() {
 	setDefault(&l.Overflow, Queue)
 	setDefault(&l.FailedTurn, StopSession)
@@ -87,8 +93,10 @@ func (c *Config) validateLoad() error {
 		return errors.New("live answers need closed sessions and literal prompts")
 	case l.MaxDelay < 0 || l.WarmUp < 0 || l.Retries < 0 || l.RetryMaxTime < 0:
 		return errors.New("negative limit")
-	case !(l.ProbeRate >= 0) || math.IsInf(l.ProbeRate, 1):
-		return fmt.Errorf("probe rate %v: want a number of requests a second", l.ProbeRate)
+	case l.WarmUp > MaxWarmUp:
+		return fmt.Errorf("warm-up of %d requests: want at most %d", l.WarmUp, MaxWarmUp)
+	case !(l.ProbeRate >= 0 && l.ProbeRate <= MaxProbeRate):
+		return fmt.Errorf("probe rate %v: want at most %d requests a second", l.ProbeRate, MaxProbeRate)
 	}
 	if err := c.Placing.Law.Validate(); err != nil {
 		return err

@@ -268,6 +268,7 @@ func TestLoadIsValidated(t *testing.T) {
 		"failed turn": func(c *Config) { c.Load.FailedTurn = "x" }, "assistant": func(c *Config) { c.Load.Assistant = "x" },
 		"live answers need": func(c *Config) { c.Load.Assistant, c.Sessions = LiveAnswers, Open },
 		"negative":          func(c *Config) { c.Load.WarmUp = -1 }, "probe rate": func(c *Config) { c.Load.ProbeRate = -1 },
+		"warm-up": func(c *Config) { c.Load.WarmUp = MaxWarmUp + 1 }, "want at most 10000": func(c *Config) { c.Load.ProbeRate = 1e300 },
 		"rate 0": func(c *Config) { c.Placing.Law.Kind = "poisson" },
 		"years":  func(c *Config) { c.Placing.Law.Kind, c.Placing.Law.Rate, c.Placing.Count = "poisson", 1e-9, 100 },
 	} {

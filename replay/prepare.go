@@ -83,13 +83,22 @@ func (e *engine) learn(ctx context.Context, s *server) {
 
 // await returns when the server answers, or with why it does not.
 func (e *engine) await(ctx context.Context, s *server) error {
-	deadline := time.Now().Add(e.cfg.ReadyTimeout)
+	if e.cfg.ReadyTimeout > 0 { // elsewise one look is all
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, e.cfg.ReadyTimeout)
+		defer done()
+	}
+	var last error
 	for {
 		err := e.isReady(ctx, s)
+		if last != nil && ctx.Err() != nil {
+			return last // what cuts the last look says less
+		}
 		var wait *notReadyError
-		if err == nil || !errors.As(err, &wait) || ctx.Err() != nil || time.Now().After(deadline) {
+		if err == nil || !errors.As(err, &wait) || ctx.Err() != nil || e.cfg.ReadyTimeout <= 0 {
 			return err
 		}
+		last = err
 		select {
 		case <-time.After(readyEvery):
 		case <-ctx.Done():
@@ -124,6 +133,7 @@ func (e *engine) get(ctx context.Context, s *server, path string, most int64) (c
 		return 0, nil, err
 	}
 	a := &attempt{clock: e.clock}
+	began := time.Now()
 	ctx, done := context.WithTimeout(ctx, getTimeout)
 	defer done()
 	header := e.client.header.Clone()
@@ -133,6 +143,9 @@ func (e *engine) get(ctx context.Context, s *server, path string, most int64) (c
 	if err != nil {
 		class := a.classify(err)
 		err = fmt.Errorf("%s: %w", class, err)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = fmt.Errorf("GET %s: no answer within %v", path, time.Since(began).Round(10*time.Millisecond))
+		}
 		if class == record.ClassConnect || class == record.ClassTruncated {
 			err = &notReadyError{err}
 		}

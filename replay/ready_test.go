@@ -56,3 +56,35 @@ func TestServersAwaitedAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestReadyTimeoutHeld: a server that takes the connection and says nothing is
+// waited for as long as was asked, not as long as one request may take, and the
+// warning says what it did.
+func TestReadyTimeoutHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/health" {
+				<-r.Context().Done()
+				return
+			}
+			http.NotFound(w, r)
+		}))
+		defer func() { _ = b.server.Close() }()
+		for _, c := range []struct{ timeout, least, most time.Duration }{
+			{2 * time.Second, 2 * time.Second, 2500 * time.Millisecond},
+			{7 * time.Second, 7 * time.Second, 7500 * time.Millisecond},
+			{-1, getTimeout, getTimeout + 500*time.Millisecond}, // one look
+		} {
+			cfg := Config{URLs: []string{"http://a"}, ReadyTimeout: c.timeout, Model: "m", ServerBlockSize: 16, coarse: true, dial: b.dial}
+			began := time.Now()
+			out, err := Run(context.Background(), cfg, func(func(record.Request, error) bool) {})
+			if wait := time.Since(began); err != nil || wait < c.least || wait > c.most {
+				t.Errorf("timeout %v: waited %v, error %v", c.timeout, wait, err)
+			}
+			want := fmt.Sprintf("server http://a is not ready: GET /health: no answer within %v; sending all the same", min(c.least, getTimeout))
+			if n := out.Target.Notes; len(n) != 1 || n[0] != want {
+				t.Errorf("timeout %v: notes %q, want %q", c.timeout, n, want)
+			}
+		}
+	})
+}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -41,6 +40,10 @@ func (l *loadFlags) bind(f *pflag.FlagSet) {
 	f.BoolVar(&l.samePrompts, "repeat-same-prompts", false, "let the runs of --repeat have the same prompts: later ones find the server's cache warm")
 }
 
+// maxRepeat bounds the runs of one command: their recordings are looked for
+// before the first, and the report of each is kept to the last.
+const maxRepeat = 10_000
+
 // Why there may be no live answers.
 const (
 	liveClosed = "--assistant live needs --sessions closed: a turn's answer is there for the next only where that waits for it"
@@ -61,14 +64,14 @@ func (l *loadFlags) validate(o *options) error {
 		{l.assistant == "live" && o.sessions == "open", liveClosed},
 		{l.assistant == "live" && !oneOf(o.prompt, "", "literal"), liveChats},
 		{given("max-delay") && l.maxDelay <= 0, "--max-delay: want more than 0 (without the flag there is no limit)"},
-		{given("warmup-requests") && l.warmUp < 1, "--warmup-requests: want 1 or more"},
-		{given("probe-rate") && (!(l.probeRate > 0) || math.IsInf(l.probeRate, 1)), "--probe-rate: want a number of requests a second above 0"},
+		{given("warmup-requests") && (l.warmUp < 1 || l.warmUp > replay.MaxWarmUp), fmt.Sprintf("--warmup-requests: want 1 or more, up to %d", replay.MaxWarmUp)},
+		{given("probe-rate") && !(l.probeRate > 0 && l.probeRate <= replay.MaxProbeRate), fmt.Sprintf("--probe-rate: want a number of requests a second above 0, up to %d", replay.MaxProbeRate)},
 		{given("dns-refresh") && l.dnsRefresh <= 0, "--dns-refresh: want more than 0 (without the flag names are resolved once)"},
 		{given("dns-refresh") && o.proxy != "", "--dns-refresh: with --proxy the proxy resolves the names"},
 		{l.retries < 0, "--retries: want 0 or more"},
 		{given("retry-max-time") && l.retries == 0, "--retry-max-time: it bounds --retries, which is missing"},
 		{l.retryMaxTime <= 0, "--retry-max-time: want more than 0"},
-		{l.repeat < 1, "--repeat: want 1 or more"},
+		{l.repeat < 1 || l.repeat > maxRepeat, fmt.Sprintf("--repeat: want 1 or more, up to %d", maxRepeat)},
 		{l.repeat > 1 && o.flags.Changed("shard"), "--repeat and --shard exclude each other: the later runs of the shards would not begin together"},
 		{l.samePrompts && l.repeat < 2, "--repeat-same-prompts needs --repeat 2 or more"},
 	} {
