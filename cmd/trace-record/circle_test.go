@@ -141,6 +141,16 @@ func circle(t *testing.T, api openai.API, header record.Header, want []record.Re
 		t.Fatalf("%d recorded, %d replayed", len(got), len(want))
 	}
 	got = paired(t, want, got)
+	var late []time.Duration // arrivals after sends, on clocks with origins of their own
+	for i := range want {
+		late = append(late, got[i].Arrival-sent[want[i].Key()])
+	}
+	slices.Sort(late)
+	n := len(late)
+	t.Logf("arrivals follow sends within %v at p99, %v at p90", late[n*99/100]-late[n/2], late[n*9/10]-late[n/2])
+	if spread := late[n*9/10] - late[n/10]; spread > 20*time.Millisecond { // of a busy machine
+		t.Errorf("arrivals follow sends by times that differ by %v", spread)
+	}
 	for i := range want {
 		w, g := &want[i], &got[i]
 		if g.Observed.Status != 200 || g.Observed.Failed || g.API != string(api) {

@@ -105,3 +105,39 @@ func get(t *testing.T, url, want string) {
 		t.Errorf("%s: %s %s, want %q (%v)", url, resp.Status, text, want, err)
 	}
 }
+
+// One salt file gives a session one name in all traces, and is made for its
+// owner alone; without it names differ.
+func TestSalt(t *testing.T) {
+	dir := t.TempDir()
+	sim := simulated(t)
+	session := func(name string, args ...string) string {
+		out := filepath.Join(dir, name)
+		url, stderr, stop := recording(t, append([]string{"--upstream", sim.URL(), "-o", out}, args...)...)
+		resp, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(`{"model":"sim","prompt":"x","max_tokens":1,"session_id":"mine"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		http.DefaultClient.CloseIdleConnections()
+		stop()
+		if strings.Contains(stderr.String(), "mine") {
+			t.Errorf("stderr: %s", stderr)
+		}
+		_, all := load(t, out)
+		if len(all) != 1 || all[0].Session == "" || all[0].Session == "mine" {
+			t.Fatalf("got %+v", all)
+		}
+		return all[0].Session
+	}
+	salt := filepath.Join(dir, "salt")
+	a, b := session("a.trace", "--salt-file", salt), session("b.trace", "--salt-file", salt)
+	c, d := session("c.trace"), session("d.trace")
+	if a != b || c == a || d == a || c == d {
+		t.Errorf("sessions %s and %s with one salt; %s and %s without", a, b, c, d)
+	}
+	if info, err := os.Stat(salt); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("salt file: %v, %v", info, err)
+	}
+}
