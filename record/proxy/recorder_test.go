@@ -76,6 +76,9 @@ func TestDiskFull(t *testing.T) {
 		c.Warn = func(s string) { mu.Lock(); defer mu.Unlock(); warnings = append(warnings, s) }
 	})
 	r.post("/v1/completions", `{"prompt":[1]}`)
+	for r.proxy.recorder.stats.written.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
 	r.proxy.recorder.fail(fmt.Errorf("%s: %w", path, syscall.ENOSPC))
 	for range 3 {
 		if status, answer := r.post("/v1/completions", `{"prompt":[1]}`); status != 200 || answer != whole {
