@@ -321,8 +321,11 @@ func (t *Trace) each(to func(*record.Request) error, keep bool) error {
 		case !keep && r.Session != "":
 			before[xxhash.Sum64String(r.Session)] = struct{}{}
 			return nil
-		case !keep || !t.sel.place(r, t.origin, fields):
+		case !keep:
 			return nil
+		}
+		if kept, err := t.sel.place(r, t.origin, fields); err != nil || !kept {
+			return err
 		}
 		if r.Increment && len(before) > 0 {
 			if _, cut := before[xxhash.Sum64String(r.Session)]; cut {

@@ -138,19 +138,27 @@ func (w *window) take(key int64) (keep, done bool) {
 
 // place applies origin, shard and speed to a request of the window; false where
 // it belongs to another shard.
-func (s Selection) place(r *record.Request, origin time.Duration, timeFields []string) bool {
+func (s Selection) place(r *record.Request, origin time.Duration, timeFields []string) (kept bool, err error) {
 	if s.Shards > 1 && record.ShardOf(r, s.Shards) != s.Shard {
-		return false
+		return false, nil
 	}
 	if r.Arrival != record.NoTime {
 		r.Arrival -= origin
 	}
 	if s.scaled() {
+		for _, d := range []time.Duration{r.Arrival, r.Delay} {
+			if d != record.NoTime && math.Abs(float64(d)) > s.Speed*float64(longest) {
+				return false, fmt.Errorf("--speed %v: %v would become more than 100 years", s.Speed, d)
+			}
+		}
 		r.Arrival, r.Delay = s.scale(r.Arrival), s.scale(r.Delay)
 		r.Exceptions = without(r.Exceptions, timeFields)
 	}
-	return true
+	return true, nil
 }
+
+// longest bounds a time that was scaled: what time.Duration can hold is 292 years.
+const longest = 100 * 365 * 24 * time.Hour
 
 func (s Selection) scale(d time.Duration) time.Duration {
 	if d == record.NoTime {

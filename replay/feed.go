@@ -165,8 +165,12 @@ func (e *engine) scale(d time.Duration) time.Duration {
 	if e.cfg.Speed == 1 {
 		return d
 	}
-	return time.Duration(float64(d) / e.cfg.Speed)
+	scaled := float64(d) / e.cfg.Speed
+	return time.Duration(max(-float64(longest), min(scaled, float64(longest))))
 }
+
+// longest bounds a scaled time: what time.Duration can hold is 292 years.
+const longest = 100 * 365 * 24 * time.Hour
 
 // place puts a job where its time comes from: into the queue, or behind its
 // parent. last is the latest arrival known, the stand-in for a turn that has

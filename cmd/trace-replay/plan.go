@@ -10,6 +10,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"retrace/cmd/internal/cli"
 	"retrace/formats"
@@ -19,6 +20,9 @@ import (
 	"retrace/replay"
 	"retrace/replay/arrival"
 )
+
+// longest bounds a schedule: what time.Duration can hold is 292 years.
+const longest = 100 * 365 * 24 * time.Hour
 
 // plan reads the trace once, decides what it decides, and prints the plan.
 func (c *command) plan(ctx context.Context, trace *formats.Trace, cfg *replay.Config) (*survey, error) {
@@ -39,6 +43,9 @@ func (c *command) plan(ctx context.Context, trace *formats.Trace, cfg *replay.Co
 		if err := plan.retime(cfg.LineUp(trace.Requests()), stopped); err != nil {
 			return nil, err
 		}
+	}
+	if plan.last.Seconds() > cfg.Speed*longest.Seconds() {
+		return nil, cli.UsageError{Err: fmt.Errorf("--speed %v: the schedule's %v would become more than 100 years", cfg.Speed, plan.last)}
 	}
 	note, err := c.o.prompts.apply(cfg, plan)
 	if err != nil {
