@@ -254,7 +254,10 @@ func complain(w io.Writer, err error, hint string) {
 }
 
 func hint(err error) string {
+	var at *os.PathError
 	switch {
+	case errors.As(err, &at) && at.Path == os.Stdout.Name():
+		return "" // no recording is concerned
 	case errors.Is(err, os.ErrExist):
 		return "--force overwrites it"
 	case errors.Is(err, replay.ErrKeyInClear):
