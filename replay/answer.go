@@ -121,6 +121,12 @@ func (e *engine) foreign(res *record.Result, head []byte) {
 	e.settle(res, openai.BadResponse, fmt.Sprintf("the answer is neither events nor JSON: found %q", openai.Snippet(head)))
 }
 
+// mostOutputs bounds the outputs of a stream, whose gaps are kept: no model
+// makes as many, but a server gone wrong does.
+const mostOutputs = 4 << 20
+
+var errManyOutputs = errors.New("the stream goes on and on: more outputs than any answer has")
+
 // streamed follows the events to the end.
 func (e *engine) streamed(ctx context.Context, an *answering) {
 	res, rd := &an.job.res, an.reading
@@ -139,6 +145,10 @@ func (e *engine) streamed(ctx context.Context, an *answering) {
 		outputs := rd.stream.Feed(ev)
 		for i := range outputs {
 			rd.output(res, outputs[i], at)
+		}
+		if len(res.Gaps) > e.cfg.mostOutputs {
+			res.Gaps, end = nil, errManyOutputs
+			break
 		}
 		if rd.stream.Done && timer == nil {
 			res.End = at
@@ -181,7 +191,7 @@ func (e *engine) judge(an *answering, end error) {
 	verdict, message := rd.stream.Verdict(end)
 	var told *openai.EventStreamError
 	switch {
-	case errors.Is(end, openai.ErrEventTooLarge):
+	case errors.Is(end, openai.ErrEventTooLarge), errors.Is(end, errManyOutputs):
 		verdict, message = openai.BadResponse, end.Error()
 	case errors.As(end, &told) && verdict != openai.StreamError:
 		verdict, message = verdictOf(told), told.Error()

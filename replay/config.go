@@ -149,6 +149,8 @@ type Config struct {
 	coarse  bool
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	resolve func(ctx context.Context, host string) ([]string, error)
+	// mostOutputs is the constant of that name, or less in tests.
+	mostOutputs int
 }
 
 // ClientConfig says how the servers are spoken to.
@@ -205,6 +207,7 @@ const (
 func (c *Config) fill() {
 	setDefault(&c.API, openai.Completions)
 	setDefault(&c.Speed, 1)
+	setDefault(&c.mostOutputs, mostOutputs)
 	setDefault(&c.Sessions, Open)
 	setDefault(&c.MaxInFlight, defaultMaxInFlight)
 	setDefault(&c.Timeout, defaultTimeout)
