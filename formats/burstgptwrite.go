@@ -1,8 +1,6 @@
 package formats
 
 import (
-	"bufio"
-	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -12,77 +10,39 @@ import (
 
 // burstExporter writes BurstGPT rows.
 type burstExporter struct {
-	w      *bufio.Writer
-	layout csvLayout
+	csvExporter
 	unit   time.Duration
 	origin time.Duration
-	// same says that the source was BurstGPT too.
-	same  bool
-	clock exportClock
-	buf   []byte
-	extra []Member
+	clock  exportClock
 }
 
 func newBurstExporter(w io.Writer, h *record.Header) Exporter {
-	e := &burstExporter{w: bufio.NewWriter(w), unit: time.Second}
+	e := &burstExporter{unit: time.Second}
 	names := burstRelease1
 	if h.Turns != "" {
 		names = burstRelease3
 	}
-	if h.Source == "burstgpt" {
-		e.same = true
-		if h.Unit > 0 {
-			e.unit = h.Unit
-		}
-		if len(h.Layout) > 0 {
-			names = h.Layout
-		}
+	same := h.Source == "burstgpt"
+	if same && h.Unit > 0 {
+		e.unit = h.Unit
+	}
+	if same && len(h.Layout) > 0 {
+		names = h.Layout
 	}
 	if !h.Wall {
 		e.origin = h.Origin
 	}
-	layout, err := burstSchema.layout(names)
-	if err != nil { // a header that no importer made
-		layout, _ = burstSchema.layout(burstRelease3)
-	}
-	e.layout = layout
-	e.writeHeader()
+	e.csvExporter = newCSVExporter(w, burstSchema, names, burstRelease3, same)
 	return e
-}
-
-// writeHeader cannot fail but through the buffer's later errors.
-func (e *burstExporter) writeHeader() {
-	_, _ = e.w.Write(e.layout.appendHeader(nil))
 }
 
 // Write writes one row.
 func (e *burstExporter) Write(r *record.Request) error {
-	e.extra = nil
-	if e.same && r.Extra != nil {
-		var err error
-		if e.extra, err = ParseObject(r.Extra); err != nil {
-			return fmt.Errorf("write request %s: read its leftovers: %w", r.Key(), err)
-		}
-	}
-	e.buf = e.buf[:0]
-	for i := range e.layout.fields {
-		if i > 0 {
-			e.buf = append(e.buf, ',')
-		}
-		e.buf = appendCell(e.buf, e.cell(i, r))
-	}
-	_, err := e.w.Write(append(e.buf, '\n'))
-	return err
+	return e.row(r, func(field string) []byte { return e.cell(field, r) })
 }
 
-// cell is the cell of column i.
-func (e *burstExporter) cell(i int, r *record.Request) []byte {
-	field := e.layout.fields[i]
-	if field == "" {
-		raw, _ := Find(e.extra, e.layout.names[i])
-		text, _ := DecodeString(raw)
-		return []byte(text)
-	}
+// cell is the cell of a known column.
+func (e *burstExporter) cell(field string, r *record.Request) []byte {
 	rendered := e.render(field, r)
 	if !e.same {
 		return rendered
@@ -150,9 +110,6 @@ func countCell(n int64) []byte {
 	}
 	return strconv.AppendInt(nil, n, 10)
 }
-
-// Close writes out what is buffered.
-func (e *burstExporter) Close() error { return e.w.Flush() }
 
 // exportClock gives each request a time, for formats whose rows must have one:
 // a turn that has a delay alone comes that long after the session's previous

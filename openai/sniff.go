@@ -49,9 +49,24 @@ func KindOf(head []byte, contentType string) BodyKind {
 	return BodyOther
 }
 
-// Sniff reads until something that is not white space has come: what was read
-// is in buf, and Sniffed puts it back.
-func Sniff(r io.Reader, buf []byte) (n int, err error) {
+// Sniff reads the beginning of an answer into buf, of SniffLen bytes, until
+// something that is not white space has come; rest reads the answer from that
+// beginning on. Of an Amazon event stream both are what its frames hold.
+func Sniff(body io.Reader, buf []byte) (head []byte, rest io.Reader) {
+	head, rest = sniff(body, buf)
+	if IsEventStream(head) {
+		head, rest = sniff(NewEventStreamReader(rest), buf)
+	}
+	return head, rest
+}
+
+func sniff(r io.Reader, buf []byte) (head []byte, rest io.Reader) {
+	n, err := readHead(r, buf)
+	return buf[:n], &sniffed{head: buf[:n], rest: r, err: err}
+}
+
+// readHead reads until something that is not white space has come.
+func readHead(r io.Reader, buf []byte) (n int, err error) {
 	for n < len(buf) {
 		var m int
 		m, err = r.Read(buf[n:])
@@ -64,11 +79,6 @@ func Sniff(r io.Reader, buf []byte) (n int, err error) {
 		}
 	}
 	return n, nil
-}
-
-// Sniffed reads head, which Sniff took off rest with the error err, then rest.
-func Sniffed(head []byte, rest io.Reader, err error) io.Reader {
-	return &sniffed{head: head, rest: rest, err: err}
 }
 
 // sniffed reads head, then rest; err, where not nil, stands for rest.

@@ -77,14 +77,8 @@ func (e *engine) read(ctx context.Context, an *answering) {
 		e.unreadable(ctx, res, err)
 		return
 	}
-	n, err := openai.Sniff(body, an.head[:])
-	rest := openai.Sniffed(an.head[:n], body, err)
-	if openai.IsEventStream(an.head[:n]) {
-		frames := openai.NewEventStreamReader(rest)
-		n, err = openai.Sniff(frames, an.head[:])
-		rest = openai.Sniffed(an.head[:n], frames, err)
-	}
-	head, contentType := an.head[:n], an.resp.Header.Get("Content-Type")
+	head, rest := openai.Sniff(body, an.head[:])
+	contentType := an.resp.Header.Get("Content-Type")
 	kind := openai.KindOf(head, contentType)
 	switch {
 	case an.job.api == openai.Transcriptions && openai.IsText(head, contentType):

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -91,11 +89,7 @@ func (o *options) validate() (err error) {
 
 // checkAddress finds what can be no address.
 func checkAddress(flag, addr string) error {
-	_, port, err := net.SplitHostPort(addr)
-	if err == nil {
-		_, err = net.LookupPort("tcp", port)
-	}
-	if err != nil {
+	if !cli.ValidAddress(addr) {
 		return fmt.Errorf("%s: found %s, expected HOST:PORT as 127.0.0.1:9000", flag, addr)
 	}
 	return nil
@@ -107,10 +101,6 @@ func (o *options) load() (err error) {
 		if o.config.Tokenizer, err = tokenizer.Load(o.tokenizer); err != nil {
 			return err
 		}
-	}
-	if o.saltFile == "" && os.Getenv(capture.SaltEnv) == "" {
-		o.config.Salt = capture.NewSalt()
-		return nil
 	}
 	o.config.Salt, err = capture.LoadSalt(o.saltFile)
 	return err

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"syscall"
 	"time"
 
@@ -25,30 +24,16 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	var o options
 	flags := o.bind()
 	tool := cli.Command{Name: name, Out: stdout, Err: stderr}
-	done, err := tool.Parse(flags, args, func(w io.Writer) error { return usage(w, flags) })
-	if done && err != nil {
-		return cli.Failed
-	}
-	if done {
-		return cli.Done
-	}
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("found argument %q, expected flags only", flags.Arg(0))
-	}
-	if err == nil {
-		err = o.validate()
-	}
-	if err != nil {
-		return tool.Wrong(err)
+	if code, done := tool.ParseOnly(flags, args, func(w io.Writer) error { return usage(w, flags) }, o.validate); done {
+		return code
 	}
 	return serve(ctx, &o, tool)
 }
 
 // serve records until a signal comes.
 func serve(ctx context.Context, o *options, tool cli.Command) int {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
+	signals := cli.NotifyStop()
+	defer signals.Release()
 
 	s, err := start(o, tool)
 	if err != nil {
@@ -60,24 +45,8 @@ func serve(ctx context.Context, o *options, tool cli.Command) int {
 		tool.Tell("", "metrics on http://%s/-/metrics", s.admin.Addr())
 	}
 
-	code := cli.Done
-	select {
-	case sig := <-signals:
-		if sig == os.Interrupt {
-			code = cli.Interrupted
-		}
-		tool.Tell("", "%v: stopping", sig)
-	case <-ctx.Done():
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.grace)
+	drain, cancel, code := signals.Await(ctx, tool, o.grace)
 	defer cancel()
-	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-drain.Done():
-		}
-	}()
 	return s.stop(drain, tool, code)
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -101,14 +100,9 @@ func (o *options) validate() error {
 	return nil
 }
 
-// checkListen finds what can be no address; whether it is one of this machine,
-// only listening tells.
+// checkListen finds what can be no address.
 func checkListen(addr string) error {
-	_, port, err := net.SplitHostPort(addr)
-	if err == nil {
-		_, err = net.LookupPort("tcp", port)
-	}
-	if err == nil {
+	if cli.ValidAddress(addr) {
 		return nil
 	}
 	found := addr

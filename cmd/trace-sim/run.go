@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"syscall"
 
 	"retrace/cmd/internal/cli"
@@ -28,34 +25,20 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	var o options
 	flags := o.bind()
 	tool := cli.Command{Name: name, Out: stdout, Err: stderr}
-	done, err := tool.Parse(flags, args, func(w io.Writer) error { return usage(w, flags) })
-	if done && err != nil {
-		return exitFailed
+	if code, done := tool.ParseOnly(flags, args, func(w io.Writer) error { return usage(w, flags) }, o.validate); done {
+		return code
 	}
-	if done {
-		return exitOK
-	}
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("found argument %q, expected flags only", flags.Arg(0))
-	}
-	if err == nil {
-		err = o.validate()
-	}
-	if err != nil {
-		return tool.Wrong(err)
-	}
-	return serve(ctx, &o, stderr)
+	return serve(ctx, &o, tool)
 }
 
 // serve starts the server and waits for its end.
-func serve(ctx context.Context, o *options, stderr io.Writer) int {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
+func serve(ctx context.Context, o *options, tool cli.Command) int {
+	signals := cli.NotifyStop()
+	defer signals.Release()
 
 	s, err := simserver.New(o.config)
 	if err != nil {
-		complain(stderr, err, "")
+		tool.Complain(err, "")
 		return exitFailed
 	}
 	defer s.Close()
@@ -64,36 +47,15 @@ func serve(ctx context.Context, o *options, stderr io.Writer) int {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			hint = "another server has that port; choose one with --listen, port 0 picks a free one"
 		}
-		complain(stderr, err, hint)
+		tool.Complain(err, hint)
 		return exitFailed
 	}
-	fmt.Fprintf(stderr, "trace-sim: ready on %s (model %s)\n", s.URL(), s.Config().Model)
+	tool.Tell("", "ready on %s (model %s)", s.URL(), s.Config().Model)
 
-	code := exitOK
-	select {
-	case sig := <-signals:
-		if sig == os.Interrupt {
-			code = exitInterrupted
-		}
-		fmt.Fprintf(stderr, "trace-sim: %v: stopping\n", sig)
-	case <-ctx.Done():
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.grace)
+	drain, cancel, code := signals.Await(ctx, tool, o.grace)
 	defer cancel()
-	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-drain.Done():
-		}
-	}()
 	if err := s.Shutdown(drain); err != nil {
-		fmt.Fprintln(stderr, "trace-sim: requests that still ran were cut off")
+		tool.Tell("", "requests that still ran were cut off")
 	}
 	return code
-}
-
-// complain prints an error and, where there is one, a hint.
-func complain(w io.Writer, err error, hint string) {
-	cli.Command{Name: name, Err: w}.Complain(err, hint)
 }

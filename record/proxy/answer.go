@@ -127,14 +127,7 @@ func (a *answer) read(copied io.Reader) {
 		}
 		return
 	}
-	n, err := openai.Sniff(body, a.head[:])
-	rest := openai.Sniffed(a.head[:n], body, err)
-	if openai.IsEventStream(a.head[:n]) {
-		frames := openai.NewEventStreamReader(rest)
-		n, err = openai.Sniff(frames, a.head[:])
-		rest = openai.Sniffed(a.head[:n], frames, err)
-	}
-	head := a.head[:n]
+	head, rest := openai.Sniff(body, a.head[:])
 	switch kind := openai.KindOf(head, a.contentType); {
 	case a.api == openai.Transcriptions && openai.IsText(head, a.contentType):
 		a.skim(rest)
